@@ -5,27 +5,29 @@ from contextlib import nullcontext
 from dataclasses import replace
 from glob import glob
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from chaffinch.cli.console import progress_bar
 from chaffinch.corpus import FORMATS
-from chaffinch.corpus.registry import holds_nothing, write_nothing
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.engines.engine import ENGINES, engine_named
+from chaffinch.engines.prediction import MANIFEST, FilePrediction, digest_of, predict_files
+from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators import load
-from chaffinch.files import STDIO, display_name, is_stream, many_writers, refuse_unwritable, without_packing
-from chaffinch.kinds import Kind, kind_of_model
+from chaffinch.files import STDIO, is_stream, many_writers, refuse_unwritable, without_packing
+from chaffinch.kinds import kind_of_model
 from chaffinch.kinds.kind import refuse_strange_flags
-from chaffinch.kinds.requests import Layout, PredictRequest, Restart
-from chaffinch.kinds.streaming import ON_ERROR, can_stream, predict_stream
-from chaffinch.progress import Listener
+from chaffinch.kinds.requests import Layout, PredictRequest
+from chaffinch.kinds.streaming import ON_ERROR, predict_file
+from chaffinch.progress import Progress
 
 ONE_VALUE = (".json", ".html", ".parquet")
 
 EXAMPLES = """
 chaffinch predict model.chaff new.conll -o tagged.conll
 chaffinch predict model.chaff 'in/*.txt.gz' -o out/ --on-error mark
+chaffinch predict model.chaff 'in/*.parquet' -o out/ --engine processes
 cat dev.in | chaffinch predict model.chaff --kbest 3
 chaffinch predict model.chaff dev.in --nth 3
 chaffinch predict model.chaff dev.in --marginals
@@ -129,6 +131,17 @@ def command(
             max=1.0,
         ),
     ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help="Answer many files into a folder, by one process (threads), one per core (processes) or a Ray cluster "
+            "(ray); a second run does only what is missing.",
+            metavar="|".join(ENGINES),
+        ),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(help="--engine: number of processes or cores; 0 for all.", min=0)
+    ] = 0,
     on_error: Annotated[
         str,
         typer.Option(
@@ -182,32 +195,46 @@ def command(
         threads=threads,
     )
     refuse_strange_flags(kind, asked)
+    if engine is not None:
+        _by_engine(model, asked, inputs, targets, on_error, engine, workers)
+        return
     together = len(inputs) > 1 and targets[0] == targets[-1]
     layout = Layout() if together else None
     with many_writers(output) if together else nullcontext(), progress_bar() as listener:
         for path, target in zip(inputs, targets, strict=True):
             request = replace(asked, data=path, output=target, layout=layout)
-            _predict(kind, loaded, request, on_error, listener)
+            predict_file(kind, loaded, request, on_error, listener)
 
 
-def _predict(kind: Kind, model: Any, asked: PredictRequest, on_error: str, listener: Listener) -> None:
-    """One file: block by block if that gives the same answers, else whole."""
-    if holds_nothing(asked.data):
-        write_nothing(asked.output, asked.to_format)
-        return
-    if can_stream(kind, model, asked):
-        try:
-            predict_stream(kind, model, asked, on_error, listener)
-            return
-        except Restart:
-            if is_stream(asked.data) or is_stream(asked.output) or asked.layout is not None:
-                raise DataError(
-                    f"{display_name(asked.data)}: some rows have other columns than the first; give one file as input "
-                    "and one as output"
-                ) from None
-    elif on_error != "stop":
-        raise ConfigError("--on-error applies to files of rows whose answers are rows; leave it out")
-    kind.predict(model, replace(asked, layout=None))
+def _by_engine(
+    model: Path,
+    asked: PredictRequest,
+    inputs: Sequence[Path],
+    targets: Sequence[Path],
+    on_error: str,
+    engine: str,
+    workers: int,
+) -> None:
+    """Every file by a worker of the engine; what was done before is left as it is."""
+    if (
+        targets[0].parent == targets[0]
+        or len(set(targets)) < len(targets)
+        or any(is_stream(p) for p in inputs)
+    ):
+        raise ConfigError("--engine needs input files and, as -o, a folder that exists")
+    threads = asked.threads if engine == "threads" else asked.threads or 1
+    job = FilePrediction(model.absolute(), digest_of(model), replace(asked, threads=threads), on_error)
+    pairs = [(path.absolute(), target.absolute()) for path, target in zip(inputs, targets, strict=True)]
+    before = 0
+    with progress_bar() as listener:
+        for done, (_, known) in enumerate(predict_files(job, pairs, engine_named(engine, workers)), 1):
+            before += known
+            listener(Progress("files", done, len(pairs)))
+    if before:
+        warn_about_data(
+            f"{before:,} of {len(pairs):,} files were answered before by this model in this way and are left as they "
+            f"are; delete {targets[0].parent / MANIFEST} to answer them again"
+        )
 
 
 def _inputs(given: Sequence[Path]) -> list[Path]:

@@ -16,9 +16,18 @@ from chaffinch.corpus.record_blocks import (
     single_records,
     without_header,
 )
-from chaffinch.corpus.registry import FORMATS, with_extension
+from chaffinch.corpus.registry import FORMATS, holds_nothing, with_extension, write_nothing
 from chaffinch.errors import ConfigError, DataError, warn_about_data
-from chaffinch.files import STDIO, block_of, collecting, head, is_stream, many_writers, without_packing
+from chaffinch.files import (
+    STDIO,
+    block_of,
+    collecting,
+    display_name,
+    head,
+    is_stream,
+    many_writers,
+    without_packing,
+)
 from chaffinch.kinds.kind import Kind
 from chaffinch.kinds.requests import Layout, PredictRequest, Restart
 from chaffinch.progress import Listener, Progress, keep_going
@@ -42,6 +51,28 @@ def can_stream(kind: Kind, model: Any, asked: PredictRequest) -> bool:
     return has_records(
         detect(asked.data, asked.from_format, texts=kind.plural == "documents").name, head(asked.data)
     )
+
+
+def predict_file(
+    kind: Kind, model: Any, asked: PredictRequest, on_error: str = "stop", listener: Listener = keep_going
+) -> None:
+    """Answer one file: block by block if that gives the same answers, else whole."""
+    if holds_nothing(asked.data):
+        write_nothing(asked.output, asked.to_format)
+        return
+    if can_stream(kind, model, asked):
+        try:
+            predict_stream(kind, model, asked, on_error, listener)
+            return
+        except Restart:
+            if is_stream(asked.data) or is_stream(asked.output) or asked.layout is not None:
+                raise DataError(
+                    f"{display_name(asked.data)}: some rows have other columns than the first; give one file as input "
+                    "and one as output"
+                ) from None
+    elif on_error != "stop":
+        raise ConfigError("--on-error applies to files of rows whose answers are rows; leave it out")
+    kind.predict(model, replace(asked, layout=None))
 
 
 def predict_stream(

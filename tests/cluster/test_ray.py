@@ -1,0 +1,115 @@
+"""The engine of Ray on a real cluster of several nodes in this machine, one of which is killed."""
+
+import time
+from pathlib import Path
+
+import pyarrow
+import pytest
+
+from chaffinch import Tagger
+from chaffinch.engines.arrow import ArrowPredictor
+from chaffinch.engines.engine import EngineError
+from chaffinch.engines.prediction import FilePrediction, digest_of, predict_files
+from chaffinch.engines.ray_engine import RayEngine
+from chaffinch.errors import DataError
+from chaffinch.kinds.requests import PredictRequest
+
+ray = pytest.importorskip("ray", reason="needs the packages of locks/cluster.txt")
+from ray.cluster_utils import Cluster  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+WORDS = [["Ann", "went", "home"], ["Bob", "saw", "Ann", "."], ["the", "dog", "barks"]]
+TAGS = [["B-PER", "O", "O"], ["B-PER", "O", "B-PER", "O"], ["O", "O", "O"]]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two nodes of one core each; the head has none."""
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    made.add_node(num_cpus=1)
+    ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "tags.chaff"
+    Tagger("crf", folds=0, features=["w[0]", "w[-1]"]).fit(WORDS * 3, TAGS * 3).save(path)
+    return path
+
+
+class Slow:
+    """Waits a little, so that a node can be killed at work; each shard leaves a trace of each time it began."""
+
+    def __init__(self, folder, seconds):
+        self.folder, self.seconds = folder, seconds
+
+    def __repr__(self):
+        return f"Slow({self.folder})"
+
+    def open(self):
+        return None
+
+    def run(self, _, shard):
+        (Path(self.folder) / f"{shard}-{time.time_ns()}").touch()
+        time.sleep(self.seconds)
+        if shard < 0:
+            raise DataError("shards are not negative")
+        return shard * shard
+
+
+def test_files_are_answered_by_the_cluster(cluster, model, tmp_path):
+    pairs = []
+    for n in range(3):
+        (tmp_path / f"in{n}.conll").write_text(
+            "".join("".join(f"{w}\n" for w in s) + "\n" for s in WORDS * (n + 1))
+        )
+        pairs.append((tmp_path / f"in{n}.conll", tmp_path / f"out{n}.conll"))
+    request = PredictRequest(data=pairs[0][0], output=pairs[0][1], threads=1)
+    job = FilePrediction(model, digest_of(model), request)
+    assert sum(not known for _, known in predict_files(job, pairs, RayEngine())) == 3
+    assert (tmp_path / "out1.conll").read_text().count("Ann B-PER") == 4
+    assert all(known for _, known in predict_files(job, pairs, RayEngine()))
+
+
+def test_errors_come_back_as_they_were(cluster, tmp_path):
+    with pytest.raises(DataError, match="not negative"):
+        list(RayEngine().map(Slow(str(tmp_path), 0.0), [1, -2]))
+
+
+def test_the_work_of_a_killed_node_is_done_by_others(cluster, tmp_path):
+    victim = cluster.add_node(num_cpus=1)
+    cluster.wait_for_nodes()
+    found, killed = {}, 0.0
+    for n, result in RayEngine().map(Slow(str(tmp_path), 1.0), range(8)):
+        found[n] = result
+        if not killed:
+            cluster.remove_node(victim, allow_graceful=False)
+            killed = time.monotonic()
+    assert found == {n: n * n for n in range(8)}
+    assert time.monotonic() - killed < 60
+    begun = [path.name.split("-")[0] for path in tmp_path.iterdir()]
+    assert len(begun) >= 8
+
+
+def test_too_few_resources_are_an_error(cluster):
+    @ray.remote(num_cpus=1)
+    def hold(seconds):
+        time.sleep(seconds)
+
+    holding = hold.remote(8)
+    time.sleep(2)
+    with pytest.raises(EngineError, match="no worker could start within 2 s: a task needs 1 CPU"):
+        list(RayEngine(patience=2.0).map(Slow("/tmp", 0.0), [1]))
+    ray.get(holding)
+
+
+def test_dask_maps_the_predictor_over_partitions(model):
+    dask = pytest.importorskip("dask")
+    predictor = ArrowPredictor(str(model), "tokens", "tags")
+    parts = [pyarrow.table({"tokens": WORDS[:n]}) for n in (1, 2, 3)]
+    found = dask.compute(*[dask.delayed(predictor)(part) for part in parts], scheduler="processes")
+    assert [table.column("tags").to_pylist() for table in found] == [TAGS[:n] for n in (1, 2, 3)]

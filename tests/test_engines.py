@@ -1,0 +1,131 @@
+"""Engines: the same answers by every engine, each file whole or absent, and a second run does what is missing."""
+
+import os
+import pickle
+from pathlib import Path
+
+import pyarrow
+import pytest
+
+from chaffinch import Classifier, Tagger
+from chaffinch.engines import InProcess, Processes, engine_named
+from chaffinch.engines.arrow import ArrowPredictor
+from chaffinch.engines.engine import EngineError
+from chaffinch.errors import ConfigError, DataError
+from commandline import run  # noqa: F401
+
+WORDS = [["Ann", "went", "home"], ["Bob", "saw", "Ann", "."], ["the", "dog", "barks"]]
+TAGS = [["B-PER", "O", "O"], ["B-PER", "O", "B-PER", "O"], ["O", "O", "O"]]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "tags.chaff"
+    Tagger("crf", folds=0, features=["w[0]", "w[-1]"]).fit(WORDS * 3, TAGS * 3).save(path)
+    return path
+
+
+def corpus(folder, files=4):
+    for n in range(files):
+        text = "".join("".join(f"{w}\n" for w in s) + "\n" for s in WORDS * (n + 1))
+        (folder / f"part{n}.conll").write_text(text)
+    (folder / "out").mkdir()
+    return str(folder / "part*.conll"), folder / "out"
+
+
+class Squares:
+    """A job that dies, or fails, at given shards as long as a file is there."""
+
+    def __init__(self, dies=None, marker=None):
+        self.dies, self.marker = dies, marker
+
+    def open(self):
+        return 2
+
+    def run(self, state, shard):
+        if shard == self.dies and Path(self.marker).exists():
+            Path(self.marker).unlink()
+            os._exit(3)
+        if shard < 0:
+            raise DataError("shards are not negative")
+        return shard**state
+
+
+def test_every_engine_gives_every_result():
+    for engine in (InProcess(), Processes(2)):
+        assert dict(engine.map(Squares(), range(5))) == {n: n * n for n in range(5)}
+        assert list(engine.map(Squares(), [])) == []
+        with pytest.raises(DataError, match="not negative"):
+            list(engine.map(Squares(), [1, -1]))
+
+
+def test_the_shards_of_a_process_that_dies_are_done_by_others(tmp_path):
+    (tmp_path / "once").touch()
+    assert dict(Processes(2).map(Squares(3, tmp_path / "once"), range(6))) == {n: n * n for n in range(6)}
+
+
+def test_processes_that_always_die_are_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr("chaffinch.engines.engine.RESTARTS", 0)
+    (tmp_path / "once").touch()
+    with pytest.raises(EngineError, match="of 1 shards are left"):
+        list(Processes(1).map(Squares(3, tmp_path / "once"), [3]))
+
+
+def test_an_unknown_engine_is_refused():
+    with pytest.raises(ConfigError, match="threads, processes, ray"):
+        engine_named("spark")
+
+
+@pytest.mark.parametrize("engine", ["threads", "processes"])
+def test_files_are_answered_as_without_an_engine(model, tmp_path, run, engine):  # noqa: F811
+    pattern, out = corpus(tmp_path, 2)
+    (tmp_path / "plain").mkdir()
+    run("predict", str(model), pattern, "-o", str(tmp_path / "plain"))
+    outcome = run("predict", str(model), pattern, "-o", str(out), "--engine", engine, "--workers", "2")
+    assert outcome.code == 0, outcome.err
+    for path in (tmp_path / "plain").iterdir():
+        assert (out / path.name).read_bytes() == path.read_bytes()
+
+
+def test_a_second_run_does_what_is_missing(model, tmp_path, run):  # noqa: F811
+    pattern, out = corpus(tmp_path)
+    ask = ["predict", str(model), pattern, "-o", str(out), "--engine", "threads"]
+    assert run(*ask).err == ""
+    times = {path.name: path.stat().st_mtime_ns for path in out.glob("*.conll")}
+    answers = (out / "part1.conll").read_bytes()
+    (out / "part1.conll").unlink()
+    os.utime(tmp_path / "part2.conll", ns=(1, 1))  # changed since
+    assert "2 of 4 files were answered before" in run(*ask).err
+    assert (out / "part1.conll").read_bytes() == answers
+    again = {path.name: path.stat().st_mtime_ns for path in out.glob("*.conll")}
+    assert {name for name in times if times[name] == again[name]} == {"part0.conll", "part3.conll"}
+    assert run(*ask, "--marginals").err.count("answered before") == 0  # another question
+    (out / "manifest.json").write_text("{damaged")
+    assert run(*ask).err.count("answered before") == 0
+
+
+def test_an_engine_needs_a_folder(model, tmp_path, run):  # noqa: F811
+    pattern, _ = corpus(tmp_path)
+    outcome = run("predict", str(model), pattern, "-o", str(tmp_path / "one.conll"), "--engine", "threads")
+    assert outcome.code == 2
+    assert "a folder that exists" in outcome.err
+
+
+def test_a_predictor_of_batches_travels(model, tmp_path):
+    table = pyarrow.table({"id": [1, 2], "tokens": WORDS[:2]})
+    predictor = pickle.loads(pickle.dumps(ArrowPredictor(str(model), "tokens", "tags")))
+    found = predictor(table)
+    assert found.column_names == ["id", "tokens", "tags"]
+    assert found.column("tags").to_pylist() == TAGS[:2]
+    batch = predictor(table.to_batches()[0])
+    assert isinstance(batch, pyarrow.RecordBatch)
+    assert batch.column("tags").to_pylist() == TAGS[:2]
+    with pytest.raises(DataError, match="expected a column 'tokens', found id"):
+        predictor(table.select(["id"]))
+    texts = ["good food", "very good", "bad soup", "awful"] * 4
+    Classifier("ridge", choose=False).fit(texts, ["+", "+", "-", "-"] * 4).save(tmp_path / "t.chaff")
+    read = ArrowPredictor(str(tmp_path / "t.chaff"), confidence="p")(
+        pyarrow.table({"text": ["good", "bad soup"]})
+    )
+    assert read.column("prediction").to_pylist() == ["+", "-"]
+    assert all(0.5 <= p <= 1 for p in read.column("p").to_pylist())
