@@ -484,3 +484,10 @@ def test_training_that_starts_from_a_model_is_that_of_partial_fit(tmp_path):
     Tagger("hmm").fit(X, y).save(hmm)
     with pytest.raises(ConfigError, match=r"Crf\.start: .* recipe 'hmm', expected a crf"):
         Tagger(Crf(start=str(hmm))).fit(X, y)
+
+
+def test_data_without_a_signal_keep_what_little_there_is():
+    tagger = Tagger("crf", folds=0).fit([["a"], ["a"]], [["X"], ["Y"]])
+    assert tagger.predict([["a"], ["b"]]) == [["X"], ["X"]]
+    with pytest.raises(ConfigError, match="leaves no weight"):
+        Tagger(Crf(min_weight=0.5), folds=0).fit([["a"], ["a"]], [["X"], ["Y"]])

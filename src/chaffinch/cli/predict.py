@@ -18,7 +18,7 @@ from chaffinch.estimators import load
 from chaffinch.files import STDIO, is_stream, many_writers, refuse_unwritable, without_packing
 from chaffinch.kinds import kind_of_model
 from chaffinch.kinds.kind import refuse_strange_flags
-from chaffinch.kinds.requests import Layout, PredictRequest
+from chaffinch.kinds.requests import BlockLayout, PredictRequest
 from chaffinch.kinds.streaming import ON_ERROR, predict_file
 from chaffinch.progress import Progress
 
@@ -199,7 +199,7 @@ def command(
         _by_engine(model, asked, inputs, targets, on_error, engine, workers)
         return
     together = len(inputs) > 1 and targets[0] == targets[-1]
-    layout = Layout() if together else None
+    layout = BlockLayout() if together else None
     with many_writers(output) if together else nullcontext(), progress_bar() as listener:
         for path, target in zip(inputs, targets, strict=True):
             request = replace(asked, data=path, output=target, layout=layout)

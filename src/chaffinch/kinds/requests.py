@@ -58,7 +58,7 @@ class Restart(Exception):
 
 
 @dataclass
-class Layout:
+class BlockLayout:
     """What all blocks of a file have in common."""
 
     columns: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ class PredictRequest:
     threads: int = 0
     rows: tuple[int, ...] | None = None
     notes: tuple[Mapping[str, Any], ...] = ()
-    layout: Layout | None = None
+    layout: BlockLayout | None = None
 
     def picked(self, items: list[Item]) -> list[Item]:
         """The rows that were asked for, in that order; without ``rows`` all."""

@@ -29,7 +29,7 @@ from chaffinch.files import (
     without_packing,
 )
 from chaffinch.kinds.kind import Kind
-from chaffinch.kinds.requests import Layout, PredictRequest, Restart
+from chaffinch.kinds.requests import BlockLayout, PredictRequest, Restart
 from chaffinch.progress import Listener, Progress, keep_going
 
 ON_ERROR = ("stop", "skip", "mark")
@@ -85,7 +85,7 @@ def predict_stream(
     if on_error not in ON_ERROR:
         raise ConfigError(f"--on-error must be one of {', '.join(ON_ERROR)}, got {on_error!r}")
     format = detect(asked.data, asked.from_format, texts=kind.plural == "documents").name
-    request = replace(asked, from_format=format, layout=asked.layout or Layout())
+    request = replace(asked, from_format=format, layout=asked.layout or BlockLayout())
     run = _Run(kind, model, request, on_error, _size(asked.data), listener)
     with many_writers(asked.output) as output:
         for block in record_blocks(asked.data, format):
@@ -174,7 +174,7 @@ def _marked(record: bytes, error: str, request: PredictRequest, header: bytes) -
         out = io.StringIO()
         csv.writer(out, lineterminator="\n").writerow(cells)
         return out.getvalue().encode()
-    width = len((request.layout or Layout()).columns)
+    width = len((request.layout or BlockLayout()).columns)
     separator = "\t" if width > 1 else " "
     lines = [line for line in text.split("\n") if line.strip()]
     return "".join(f"{line}{separator}{NO_ANSWER}\n" for line in lines).encode() + b"\n"

@@ -22,6 +22,7 @@ from chaffinch.modelfile import ModelFile, fingerprint
 from chaffinch.progress import Progress
 from chaffinch.recipes.crf_config import (
     MANY_LABELS,
+    MIN_WEIGHT,
     SGD_PASSES,
     Auto,
     Crf,
@@ -296,6 +297,8 @@ def smaller(
     """The weights without small ones, rounded to ``bits``, and an encoder of the features that have some left."""
     every = weights.dense
     largest = np.maximum(every.max(axis=1, initial=0), -every.min(axis=1, initial=0))
+    if min_weight == MIN_WEIGHT and not np.any(largest >= min_weight):
+        min_weight = 0.0  # the default is for sizes: data without a signal keep the little that there is
     keep = (largest >= min_weight) & (largest > 0)
     refuse_empty(keep, min_weight, float(largest.max(initial=0.0)))
     # The rest works on the remaining weights: the whole table may be the largest object in memory.

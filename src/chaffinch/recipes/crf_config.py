@@ -37,6 +37,9 @@ FEW_SENTENCES = 3000
 OPTIMISERS = ("auto", "precise", "fast", "sdca", "sgd", "lbfgs")
 
 
+MIN_WEIGHT = 0.005
+
+
 @dataclass(frozen=True, kw_only=True)
 class Likelihood(TemplateFeatures):
     """What can be set of a penalised likelihood, whether of a chain or of segments."""
@@ -194,7 +197,7 @@ class Crf(TransitionRules, Likelihood):
         None, "file written after every pass; a run that finds its own checkpoint continues from there"
     )
     min_weight: float = knob(
-        0.005,
+        MIN_WEIGHT,
         "set weights below this absolute value to zero after training, and drop features without weights",
         low=0.0,
     )
