@@ -11,8 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-from playwright.sync_api import Page, sync_playwright
+from typing import Any
 
 from chaffinch import samples
 
@@ -54,7 +53,7 @@ def served(folder: Path) -> Iterator[str]:
         process.terminate()
 
 
-def photographed(page: Page, address: str) -> None:
+def photographed(page: Any, address: str) -> None:
     """A text that is read and explained, and a corpus after one correction was learnt."""
     page.set_default_timeout(20_000)
     page.goto(address)
@@ -86,6 +85,8 @@ def photographed(page: Page, address: str) -> None:
 
 def main() -> None:
     """Both pictures anew."""
+    from playwright.sync_api import sync_playwright
+
     with (
         tempfile.TemporaryDirectory() as folder,
         served(Path(folder)) as address,

@@ -20,7 +20,9 @@ STARTS = 7
 
 _IMPORT = "import chaffinch"
 _USE = """
+import pathlib
 import pickle
+import chaffinch
 from chaffinch import Classifier, Tagger, load
 tagger = Tagger().fit([["a", "dog", "barks"], ["the", "cat", "sleeps"]] * 20, [["D", "N", "V"]] * 40)
 tagger.save("m.chaff")
@@ -28,6 +30,9 @@ assert load("m.chaff").predict([["the", "dog", "sleeps"]]) == [["D", "N", "V"]]
 assert pickle.loads(pickle.dumps(tagger)).predict([["a", "cat"]]) == [["D", "N"]]
 texts, labels = ["good tea", "bad tea", "good dog", "bad cat"] * 10, ["+", "-", "+", "-"] * 10
 assert list(Classifier().fit(texts, labels).predict(["good cat"])) == ["+"]
+page = pathlib.Path(chaffinch.__file__).parent / "serve" / "page"
+for name in ("index.html", "page.js", "style.css", "icon.svg", "vendor/preact.mjs", "vendor/preact.LICENSE"):
+    assert (page / name).is_file(), name
 """
 
 

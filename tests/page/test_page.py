@@ -243,6 +243,18 @@ KEYS: list[tuple[str, list[tuple[str, str]]]] = [  # from the first word of the 
 ]
 
 
+def test_a_pasted_text_is_corrected_and_learnt_by_keyboard(page: Page, stub: Stub) -> None:
+    typed(page, "Bergen is cold .")
+    page.focus("#read-0")
+    page.keyboard.press("1")
+    page.keyboard.press("Enter")  # saves, since there is a change
+    expect(page.locator(".state.corrected")).to_have_count(1)
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#outcome")).to_be_focused()
+    assert stub.toy.lexicons[-1]["Bergen"] == "LOC"
+    assert "18 other rows changed: 18 fixed." in page.locator(".outcome").inner_text()
+
+
 def test_keys_change_spans_and_undo_takes_every_change_back(page: Page) -> None:
     opened(page, "Corpus")
     page.wait_for_selector("#row-0 .word")

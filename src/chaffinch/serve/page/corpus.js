@@ -54,8 +54,6 @@ async function turn(step) {
 	review.go(0);
 }
 
-const teach = () => learn(() => open());
-
 /** Show a row that learning changed. */
 async function find(/** @type {Changed} */ { row }) {
 	await want({ ...ALL, changed: true });
@@ -70,8 +68,7 @@ function close() {
 /** Keys of the whole view. */
 function press(/** @type {KeyboardEvent} */ event) {
 	const typing = /** @type {Element} */ (event.target).matches("input, select, textarea");
-	if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) teach();
-	else if (event.key === "PageDown" && !typing) turn(1);
+	if (event.key === "PageDown" && !typing) turn(1);
 	else if (event.key === "PageUp" && !typing) turn(-1);
 	else if (event.key === "/" && !typing) document.getElementById("search")?.focus();
 	else return;
@@ -84,10 +81,11 @@ export const Corpus = live(() => {
 			<p class="lead">No corpus is open for this model. Start the server with one: <code>chaffinch serve MODEL --data FILE</code></p></section>`;
 	const rows = review.rows.value;
 	const { from } = wanted.value;
-	return html`<${Columns} title="Corpus" press=${press} focus=${() => review.focus()}>
+	const teach = model.value.learns ? () => learn(() => open()) : undefined;
+	return html`<${Columns} title="Corpus" teach=${teach} focus=${() => review.focus()}>
 		<${Filters} used=${model.value} />
 		${outcome.value && html`<${Outcome} then=${open} open=${find} close=${close} />`}
-		<div class=${`reading${busy.value ? " busy" : ""}`} aria-busy=${String(busy.value)}>
+		<div class=${`reading${busy.value ? " busy" : ""}`} aria-busy=${String(busy.value)} onKeyDown=${press}>
 			${rows.length ? html`<${Rows} review=${review} />` : html`<p class="hint">${busy.value ? "Reading the rows …" : "There is no such row."}</p>`}
 		</div>
 		${rows.length > 0 && html`<nav class="pager" aria-label="Pages of rows">
@@ -95,7 +93,7 @@ export const Corpus = live(() => {
 			<span class="number">${from + 1}–${from + rows.length} of ${total.value.toLocaleString("en")}</span>
 			<button class="quiet" disabled=${from + rows.length >= total.value} onClick=${() => turn(1)}>Later</button>
 		</nav>`}
-		<${Palette} review=${review} learn=${model.value.learns ? teach : undefined} learning=${learning.value} />
+		<${Palette} review=${review} learn=${teach} learning=${learning.value} />
 	<//>`;
 });
 

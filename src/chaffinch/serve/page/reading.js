@@ -89,7 +89,8 @@ export const Reading = live(() => {
 		outcome.value = null;
 		review.focus();
 	};
-	return html`<${Columns} title="Read a text" single=${!explained} focus=${() => review.focus()}>
+	const teach = learns ? () => learn(read) : undefined;
+	return html`<${Columns} title="Read a text" teach=${teach} single=${!explained} focus=${() => review.focus()}>
 		<${Field} kind=${kind} change=${read} />
 		${outcome.value && html`<${Outcome} then=${read} open=${() => (location.hash = "#corpus")} close=${close} />`}
 		<div class=${`reading${busy.value ? " busy" : ""}`} aria-busy=${String(busy.value)}>
@@ -99,7 +100,7 @@ export const Reading = live(() => {
 					: html`<p class="hint">The answer of <strong>${name}</strong> appears here${explained ? "; the paler its colour, the less certain it is" : ""}.</p>`
 			}
 		</div>
-		${learns && !long(model.value, rows) && html`<${Palette} review=${review} learn=${() => learn(read)} learning=${learning.value} />`}
+		${learns && !long(model.value, rows) && html`<${Palette} review=${review} learn=${teach} learning=${learning.value} />`}
 	<//>`;
 });
 
