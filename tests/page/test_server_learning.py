@@ -1,5 +1,6 @@
 """Learning: a correction holds at once, the model follows, and every change can be taken back."""
 
+import json
 import os
 import shutil
 import time
@@ -259,3 +260,24 @@ def test_exports_hold_the_corrections(server: Client) -> None:
     spans = [(r["value"]["text"], r["value"]["labels"]) for r in task["annotations"][0]["result"]]
     assert spans == [(words[0], ["LOC"]), (words[3], ["PER"])]
     assert server.ask("/export?format=nothing")[0] == 400
+
+
+def test_several_labels_are_corrected_in_any_order_and_learnt_by_a_full_training(tmp_path: Path) -> None:
+    texts = [f"{a} {b}" for a in ("red", "blue", "green") for b in ("car", "boat", "kite", "coat")] * 3
+    labels = [[text.split()[0], *(["sea"] if "boat" in text else [])] for text in texts]
+    Classifier("ridge", threads=1).fit(texts, labels).save(tmp_path / "m.chaff")
+    rows = "".join(json.dumps({"text": t, "labels": y}) + "\n" for t, y in zip(texts, labels, strict=True))
+    (tmp_path / "train.jsonl").write_text(rows)
+    given = {"data": [tmp_path / "train.jsonl"], "journal": tmp_path / "j", "retrain_after": 0.2}
+    with Forked(tmp_path / "m.chaff", train=[str(tmp_path / "train.jsonl")], **given) as server:
+        until(lambda: len(server.ask("/models")[1]["models"][0]["versions"]) >= 2)
+        before = server.ask("/predict", {"text": "red boat"})[1]["results"][0]
+        assert sorted(before["labels"]) == ["red", "sea"]
+        row = texts.index("red boat")
+        server.ask("/corrections", {"data": "train.jsonl", "row": row, "labels": ["sea", "red"]})
+        listed = server.ask("/corrections")[1]["corrections"]
+        assert listed[0]["labels"] == ["red", "sea"]
+        assert server.ask("/predict", {"text": "red boat"})[1]["results"][0]["pinned"]
+        status, answer = server.ask("/learn", {})
+        assert (status, "full training" in answer["error"]) == (400, True)
+        until(lambda: server.ask("/corrections")[1]["corrections"][0]["state"] == "learnt")

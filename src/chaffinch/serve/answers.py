@@ -94,6 +94,10 @@ class Answering(ABC):
     def plain(self, answer: Any) -> Any:
         """What a test set calls an answer, as JSON has it: tags, a label, labels, brackets, links."""
 
+    def is_answer(self, answer: Answer, correction: Answer) -> bool:
+        """Whether an answer says what a correction says; the order of several labels does not matter."""
+        return all(_unordered(k, answer.get(k)) == _unordered(k, v) for k, v in correction.items())
+
     def gold(self, answer: Any) -> Answer:
         """The same under its name: {"tags": ...}, {"label": ...}."""
         return {"tree" if self.name == "trees" else "links": self.plain(answer)}
@@ -133,6 +137,10 @@ class Answering(ABC):
     def untrained(self, model: Any) -> Any:
         """An estimator with the settings and the features of a model, to be trained from the beginning."""
         raise ConfigError(f"models of kind {self.name} are not trained here")
+
+
+def _unordered(name: str, value: Any) -> Any:
+    return sorted(value) if name == "labels" and value is not None else value
 
 
 def within_limits(rows: Sequence[Row], asked: Asked, labels: int) -> None:

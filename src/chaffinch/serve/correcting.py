@@ -40,7 +40,8 @@ async def record(server: "Server", served: ServedModel, correction: Correction) 
     (before,) = await server.batches.ask(served.answering, served.active, [correction.row], asked)
     own = next((before[name] for name in correction.answer if name in before), None)
     drawn = (correction.data, correction.number) in server.audit
-    correction = replace(correction, before=own, audit=drawn)
+    right = served.answering.is_answer(before, correction.answer)
+    correction = replace(correction, before=own, right=right, audit=drawn)
     seq = await server.write(correction.entry(served.name))
     made = replace(correction, seq=seq)
     served.corrections.add(made)
@@ -179,5 +180,4 @@ def _corrected_row(served: ServedModel, body: CorrectionBody) -> Row:
 def _audit_score(served: ServedModel) -> Answer:
     """How often the model was right on rows drawn at random, before it learnt them."""
     drawn = [c for c in served.corrections.live() if c.audit]
-    right = sum(c.before == next(iter(c.answer.values())) for c in drawn)
-    return {"rows": len(drawn), "right": right}
+    return {"rows": len(drawn), "right": sum(c.right for c in drawn)}

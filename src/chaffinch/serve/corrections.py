@@ -16,7 +16,8 @@ class Correction:
     """The right answer to an input.
 
     data, number: the file and the row that the input came from, if it came from one
-    before:       the model's own answer when the correction was made, which makes an honest score of audit rows
+    before:       the model's own answer when the correction was made
+    right:        whether that was what the correction says: of audit rows an honest score
     audit:        the row was drawn at random
     """
 
@@ -27,6 +28,7 @@ class Correction:
     data: str | None = None
     number: int | None = None
     before: Any = None
+    right: bool = False
     audit: bool = False
     undone: bool = False
 
@@ -37,7 +39,8 @@ class Correction:
         given |= {"words": row.words, "offsets": row.offsets} if row.words else {}
         given |= {"columns": row.columns} if row.columns is not None else {}
         made = {"event": CORRECTION, "model": model, "made": self.made, "input": given, "answer": self.answer}
-        beside = {"data": self.data, "row": self.number, "before": self.before, "audit": self.audit or None}
+        beside = {"data": self.data, "row": self.number, "before": self.before}
+        beside |= {"right": self.right or None, "audit": self.audit or None}
         return made | {name: value for name, value in beside.items() if value is not None}
 
     @classmethod
@@ -60,6 +63,7 @@ class Correction:
             entry.get("data"),
             entry.get("row"),
             entry.get("before"),
+            bool(entry.get("right")),
             bool(entry.get("audit")),
         )
 

@@ -105,7 +105,7 @@ class DocumentAnswering(Answering):
 
     def plain(self, answer: list[str]) -> Any:
         """The label, or all of them."""
-        return answer[0] if len(answer) == 1 else list(answer)
+        return answer[0] if len(answer) == 1 else sorted(answer)
 
     def gold(self, answer: list[str]) -> Answer:
         """The label, or all of them."""

@@ -89,7 +89,9 @@ class Learning:
         if lessons:
             sentence = self.served.answering.can_learn(model)
             if sentence is not None:
-                raise ConfigError(f"{sentence}; its full training is not finished yet, so try again later")
+                raise ConfigError(
+                    f"{sentence}; a full training in the background will take its corrections in"
+                )
             self.served.answering.learn(model, lessons)
             gap = _gap(model)
         made = "learnt" if wanted - before.learnt else "took back"
@@ -273,7 +275,7 @@ class Learning:
                 version.model, [c.row for c in live], Asked(probabilities=False)
             )
             pairs = zip(answers, live, strict=True)
-            totals[side] = sum(all(a.get(k) == v for k, v in c.answer.items()) for a, c in pairs)
+            totals[side] = sum(served.answering.is_answer(a, c.answer) for a, c in pairs)
         return totals[0], totals[1], len(live), "corrections"
 
 

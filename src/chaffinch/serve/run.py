@@ -1,7 +1,6 @@
 """Start the server and let it run until it is stopped."""
 
 import logging
-import resource
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,8 +57,7 @@ def run(options: Options, told: Callable[[str], object]) -> None:
     except ImportError:
         raise missing_extra("serve", "uvicorn") from None
     server = made(options)
-    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    server.connections = Connections(max(16, min(MOST_CONNECTIONS, files - SPARE_FILES)))
+    server.connections = Connections(_most_connections())
     bound = _bound(options.host, options.port)
     logging.getLogger("chaffinch.serve").addHandler(logging.StreamHandler())
     logging.getLogger("chaffinch.serve").setLevel(logging.INFO)
@@ -79,6 +77,16 @@ def run(options: Options, told: Callable[[str], object]) -> None:
     )
     told(address(options.host, bound.getsockname()[1], server.guard.token))
     uvicorn.Server(config).run(sockets=[bound])
+
+
+def _most_connections() -> int:
+    """As many as the limits of the system allow, up to ours."""
+    try:
+        import resource
+    except ImportError:  # a system without such limits
+        return MOST_CONNECTIONS
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return max(16, min(MOST_CONNECTIONS, files - SPARE_FILES))
 
 
 def address(host: str, port: int, token: str | None) -> str:

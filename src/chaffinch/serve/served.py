@@ -92,7 +92,8 @@ class ServedModel:
         """The right answer to a row: the correction, else the file's gold, else None."""
         held = self.corrections.pins.get(pool.rows[row].key)
         if held is not None:
-            return next(iter(held.answer.values()))
+            said = next(iter(held.answer.values()))
+            return self.answering.plain(said if isinstance(said, list) else [said])
         gold = pool.gold(row)
         return None if gold is None else self.answering.plain(gold)
 
