@@ -1,7 +1,6 @@
 """A model file of another tool is named as what it is, with the way to a model of this one."""
 
 import gzip
-import json
 import pickle
 import struct
 from pathlib import Path
@@ -18,7 +17,6 @@ FILES = {
     "LIBSVM": b"svm_type c_svc\nkernel_type linear\n",
     "a pickle": pickle.dumps({"coef_": [1.0, 2.0]}),
     "a compressed file": gzip.compress(pickle.dumps([1])),
-    "NLTK": json.dumps({"weights": {"i suffix ing": {"VBG": 1.5}, "bias": {"NN": 0.1}}}).encode(),
 }
 
 

@@ -3,6 +3,7 @@
 #include "arrays.hpp"
 #include "checked_rows.hpp"
 #include "converters.hpp"
+#include "ordered_greedy.hpp"
 #include "ordered_sums.hpp"
 #include "ordered_viterbi.hpp"
 #include "string_templates.hpp"
@@ -180,6 +181,46 @@ template <class Weight> void bind_sums(nb::module_& m, const char* name) {
             "The best labels: int32 [tokens]. addition: 0 after, 1 each, 2 joined.");
 }
 
+bool within(const In<std::int32_t>& a, std::int64_t low, std::int64_t below) {
+    return std::ranges::all_of(span(a), [=](std::int32_t v) { return v >= low && v < below; });
+}
+
+auto greedy(const scorers::OrderedSums<double>& weights, const In<std::int32_t>& places, const In<std::int32_t>& of_before,
+            const In<std::int32_t>& of_before2, const In<std::int32_t>& of_both, const Bounds& word_ptr,
+            const In<std::int32_t>& word_labels, const In<std::int32_t>& word_features, const Bytes& allowed,
+            const Bounds& sentences, const In<std::int32_t, 2>& fixed, const In<std::int32_t>& words,
+            const In<std::int32_t>& known, std::size_t threads, bool details) {
+    const std::int64_t Y = weights.C(), F = weights.rows();
+    const auto L = static_cast<std::size_t>(Y + 2);
+    const std::size_t T = words.size();
+    const auto S = static_cast<std::int64_t>(fixed.shape(1));
+    check_bounds(sentences, T, "greedy: bounds of the sentences");
+    expect(places.size() == 4 && within(places, 0, S), "greedy: four slots");
+    expect(of_before.size() == L && of_before2.size() == L && of_both.size() == L * L && allowed.size() + 2 == L,
+           "greedy: one feature for each label before");
+    expect(within(of_before, -1, F) && within(of_before2, -1, F) && within(of_both, -1, F) && within(word_features, -1, F),
+           "greedy: a feature is out of range");
+    check_bounds(word_ptr, word_labels.size(), "greedy: bounds of the words");
+    expect(word_features.size() == word_labels.size() && within(word_labels, 0, Y + 2), "greedy: labels before words");
+    expect(fixed.shape(0) == T && known.size() == T && within(known, -1, Y) &&
+               within(words, -1, static_cast<std::int64_t>(word_ptr.size()) - 1),
+           "greedy: one row for each token");
+    expect(std::ranges::all_of(std::span(fixed.data(), fixed.size()), [F](std::int32_t f) { return f >= -1 && f < F; }),
+           "greedy: a feature is out of range");
+    expect(std::ranges::any_of(span(allowed), [](std::uint8_t a) { return a != 0; }), "greedy: no label is allowed");
+    const search::GreedyContext context{S, places.data()[0], places.data()[1], places.data()[2], places.data()[3],
+                                        span(of_before), span(of_before2), span(of_both), span(word_ptr), span(word_labels),
+                                        span(word_features), span(allowed)};
+    const search::GreedyInput x{span(sentences), std::span(fixed.data(), fixed.size()), span(words), span(known)};
+    std::vector<std::int32_t> labels(T);
+    std::vector<double> scores(details ? T * static_cast<std::size_t>(Y) : 0);
+    {
+        Unlocked released;
+        search::ordered_greedy(weights, context, x, threads, labels.data(), details ? scores.data() : nullptr);
+    }
+    return std::tuple(given(std::move(labels)), given(std::move(scores)));
+}
+
 } // namespace
 
 void bind_foreign(nb::module_& m) {
@@ -199,6 +240,12 @@ void bind_foreign(nb::module_& m) {
         nb::arg("bounds").noconvert(), "The texts as a command of Wapiti's patterns changes them, and their bounds.");
     bind_sums<float>(m, "OrderedSums32");
     bind_sums<double>(m, "OrderedSums64");
+    m.def("ordered_greedy", &greedy, nb::arg("weights"), nb::arg("places").noconvert(), nb::arg("of_before").noconvert(),
+          nb::arg("of_before2").noconvert(), nb::arg("of_both").noconvert(), nb::arg("word_ptr").noconvert(),
+          nb::arg("word_labels").noconvert(), nb::arg("word_features").noconvert(), nb::arg("allowed").noconvert(),
+          nb::arg("sentences").noconvert(), nb::arg("fixed").noconvert(), nb::arg("words").noconvert(),
+          nb::arg("known").noconvert(), nb::arg("threads") = 1, nb::arg("details") = false,
+          "Labels int32 [T], and float64 [T Y] scores if details are asked for.");
 }
 
 } // namespace chaffinch::bindings

@@ -1,5 +1,6 @@
 """chaffinch inspect."""
 
+import tempfile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +20,7 @@ from chaffinch.kinds.kind import Contents
 from chaffinch.knobs import knobs
 from chaffinch.report.grids import heat_map
 from chaffinch.report.html import Page, cards, figure, table
+from chaffinch.rescue import format_of
 
 EXAMPLES = """
 chaffinch inspect model.chaff
@@ -45,9 +47,8 @@ def command(
         raise ConfigError(f"--top accepts up to {MOST_SHOWN:,} features of a label; use --json for more")
     if html is not None:
         refuse_unwritable(html)
-    file = modelfile.read(model)
     loaded = load(model)
-    facts = _facts(file, model)
+    facts = _facts(_file_of(model, loaded), model)
     kind = kind_of_model(loaded)
     if names_from is not None:
         kind.name_features(loaded, names_from)
@@ -73,6 +74,15 @@ def command(
             stream.write(_page(model.name, facts, by_hand, held))
 
 
+def _file_of(path: Path, loaded: Any) -> modelfile.ModelFile:
+    """The model file, or what would be written of a model of another tool."""
+    if format_of(path) is None:
+        return modelfile.read(path)
+    with tempfile.TemporaryDirectory() as folder:
+        loaded.save(Path(folder) / "model.chaff")
+        return modelfile.read(Path(folder) / "model.chaff")
+
+
 def _facts(file: modelfile.ModelFile, path: Path) -> dict[str, Any]:
     header = file.header
     return {
@@ -85,7 +95,7 @@ def _facts(file: modelfile.ModelFile, path: Path) -> dict[str, Any]:
         "data": header.data,
         "choice": header.details.get("choice"),
         "scores": dict(header.scores),
-        "bytes": path.stat().st_size,
+        "bytes": sum(f.stat().st_size for f in (path.iterdir() if path.is_dir() else [path])),
         "sections": {s.name: s.bytes for s in modelfile.sections(file)},
         "library": header.library,
     }

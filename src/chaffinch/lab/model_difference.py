@@ -20,6 +20,7 @@ from chaffinch.files import display_name, head, writing_text
 from chaffinch.kinds import KINDS, Kind, kind_of_model
 from chaffinch.kinds.kind import Confusion, TestSet
 from chaffinch.kinds.requests import COLUMN_FLAGS, place
+from chaffinch.rescue import format_of
 
 # How a row's answer changed; without gold only the last applies.
 FIXED, BROKEN, BOTH_WRONG, CHANGED = "fixed", "broken", "both wrong", "changed"
@@ -312,7 +313,7 @@ def _kind_of_answers(found: Outputs) -> Kind:
 
 
 def _is_model(path: Path) -> bool:
-    return head(path)[8:].startswith(MODEL_START)
+    return head(path)[8:].startswith(MODEL_START) or format_of(path) is not None
 
 
 def _side(path: Path, model: Any, speed: float | None) -> Side:

@@ -9,7 +9,6 @@ labels win; the chain is decoded in float64.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -181,11 +180,6 @@ class ForeignChain:
         w: ForeignWeights = self.weights
         every = found.ids
         weights = [w.of_features(ids) for ids in every]
-        if (values := _values(found.rows)) is not None:
-            bounds = found.rows.ptr[found.tokens.start : found.tokens.stop + 1].tolist()
-            weights = [
-                here * values[i:j, None] for here, (i, j) in zip(weights, pairwise(bounds), strict=True)
-            ]
         sums = summing(weights)
         names, shared = labels.inner, w.shared()
         terms = chain_terms(names, shared, len(weights))
@@ -263,6 +257,15 @@ class ForeignChainModel(ChainModel):
         source: Any = self.source
         return self.labels.outer_of[source.decode(rows, ptr, threads)]
 
+    def transitions(self) -> NDArray[np.float64]:
+        """The weights of label pairs that are the same at every token [Y, Y]."""
+        w: Any = self.weights
+        pair = w.pair.copy()
+        if w.pairs is not None and isinstance(self.encoder, StringFeatures):
+            for k in self.encoder.constants():
+                pair += w.pairs.dense(np.array([k], np.int32), w.Y**2).reshape(w.Y, w.Y)
+        return pair
+
 
 class StringFeatures:
     """A :class:`StringTemplateEncoder` as a model's encoder."""
@@ -294,6 +297,12 @@ class StringFeatures:
             Seen(t, p.offsets) for t, p in zip(self.templates.templates, self.templates.parsed, strict=True)
         ]
         return [made[k] for k in self.templates.templates_of(ids)]
+
+    def constants(self) -> list[int]:
+        """The features that every token has, by their templates."""
+        wanted = {t.beginning.encode(self.templates.encoding) for t in self.templates.parsed if t.constant}
+        keys = self.templates.keys
+        return [k for k in range(len(keys)) if keys[k] in wanted]
 
     SECTION = "string_templates"
 

@@ -299,7 +299,6 @@ STARTS: tuple[tuple[re.Pattern[bytes], str], ...] = tuple(
         (rb"x[\x01\x5e\x9c\xda]|\x1f\x8b", "a compressed file (joblib, gzip)"),
         (rb"PK\x03\x04", "a zip archive (PyTorch, Keras, NumPy)"),
         (rb"\x89HDF", "an HDF5 file (Keras)"),
-        (rb'\s*[{\[].*"(i suffix|i-1 tag|i pref1|bias)["  ]', "a model of NLTK's perceptron tagger, as JSON"),
     )
 )
 

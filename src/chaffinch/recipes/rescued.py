@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
-from chaffinch.model import LabelSet
+from chaffinch.model import LabelSet, nltk_perceptron
 from chaffinch.model.foreign_chain import (
     ADDITIONS,
     ForeignChain,
@@ -13,6 +13,7 @@ from chaffinch.model.foreign_chain import (
     ForeignWeights,
     StringFeatures,
 )
+from chaffinch.model.nltk_perceptron import NltkPerceptron
 from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.recipes.recipe import Recipe
 
@@ -32,8 +33,10 @@ def refuse(task: Any, config: Any) -> NoReturn:
     )
 
 
-def load(file: ModelFile) -> ForeignChainModel:
+def load(file: ModelFile) -> ForeignChainModel | NltkPerceptron:
     """The model of a file."""
+    if file.header.details.get("model") == nltk_perceptron.KIND:
+        return NltkPerceptron.loaded(file)
     if StringFeatures.SECTION not in file.header.details:
         raise file.fault("its header lacks the features of the model")
     encoder = StringFeatures.loaded(file)

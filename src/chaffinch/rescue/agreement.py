@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from chaffinch.errors import DataError
+from chaffinch.errors import ConfigError, DataError
 
 Scores = Mapping[str, float]
 
@@ -48,19 +48,19 @@ class ModelAgreement:
         return f"{answers} and {self.tokens_same:,} of {self.tokens:,} labels are the same{scores}"
 
 
-def verify(
-    model: Callable[[Any], Answer], original: Callable[[Any], Answer], texts: Iterable[Any]
-) -> ModelAgreement:
+def verify(model: Any, original: Any, texts: Iterable[Any]) -> ModelAgreement:
     """Compare the answers of two models to the same texts.
 
-    model, original: functions of one text; :meth:`chaffinch.Tagger.answer` and the functions of each format's module
-                     (such as ``rescue.crfsuite.original_answer``) make them
+    model:    one of our estimators
+    original: an object of the other tool (a ``pycrfsuite.Tagger``, a ``sklearn_crfsuite.CRF``, an NLTK tagger), or any
+              function from a text to an :class:`Answer`
 
     >>> ours = {"a": Answer("X", {"X": 0.75}), "b": Answer("Y", {"X": 0.5})}
     >>> theirs = {"a": Answer("X", {"X": 0.5}), "b": Answer("X", {"X": 0.5})}
     >>> print(verify(ours.get, theirs.get, ["a", "b"]))
     1 of 2 answers and 1 of 2 labels are the same; scores differ by at most 0.25
     """
+    model, original = answering(model), answering(original)
     count = same = tokens = tokens_same = 0
     largest: float | None = None
     first = None
@@ -78,6 +78,51 @@ def verify(
         if mine.scores is not None and theirs.scores is not None:
             largest = max(largest or 0.0, _difference(mine.scores, theirs.scores))
     return ModelAgreement(count, same, tokens, tokens_same, largest, first)
+
+
+def answering(model: Any) -> Callable[[Any], Answer]:
+    """A function from a text to the answer of a model."""
+    for methods, made in _ANSWERS:
+        if all(hasattr(model, name) for name in methods):
+            return lambda text: made(model, text)
+    if callable(model):
+        found: Callable[[Any], Answer] = model
+        return found
+    raise ConfigError(f"expected a model or a function from a text to an Answer, got {type(model).__name__}")
+
+
+def _of_tagger(model: Any, text: Any) -> Answer:
+    labels = model.classes_.tolist()
+    scores = [dict(zip(labels, row.tolist(), strict=True)) for row in model.predict_marginals([text])[0]]
+    return Answer(model.predict([text])[0], scores)
+
+
+def _of_classifier(model: Any, text: Any) -> Answer:
+    p = model.predict_proba([text])[0]
+    return Answer(model.predict([text])[0], dict(zip(model.classes_.tolist(), p.tolist(), strict=True)))
+
+
+def _of_pycrfsuite(model: Any, text: Any) -> Answer:
+    found, labels = model.tag(text), model.labels()
+    return Answer(found, [{y: model.marginal(y, t) for y in labels} for t in range(len(found))])
+
+
+def _of_sklearn_crfsuite(model: Any, text: Any) -> Answer:
+    return Answer(model.predict_single(text), model.predict_marginals_single(text))
+
+
+def _of_nltk(model: Any, text: Any) -> Answer:
+    return Answer([tag for _, tag in model.tag(text)])
+
+
+# The methods by which a model is known, and how it is asked; the first that fits.
+_ANSWERS: tuple[tuple[tuple[str, ...], Callable[[Any, Any], Answer]], ...] = (
+    (("predict_single", "predict_marginals_single"), _of_sklearn_crfsuite),
+    (("tag", "marginal", "labels"), _of_pycrfsuite),
+    (("tag", "tagdict"), _of_nltk),
+    (("predict", "predict_marginals", "classes_"), _of_tagger),
+    (("predict", "predict_proba", "classes_"), _of_classifier),
+)
 
 
 def _listed(labels: str | Sequence[str]) -> list[str]:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from chaffinch.errors import ChaffinchError, ConfigError, ModelFileError
-from chaffinch.rescue import crfpp, fasttext, liblinear, scikit, wapiti
+from chaffinch.rescue import crfpp, fasttext, liblinear, nltk_tagger, scikit, wapiti
 from chaffinch.rescue.foreign import ForeignFile, ForeignFormat, ForeignObject, Rescued
 
 SNIFFED = 1 << 16  # bytes from which a format is recognised
@@ -13,11 +13,12 @@ FORMATS: tuple[ForeignFormat, ...] = (
     crfpp.TEXT,
     crfpp.BINARY,
     wapiti.FORMAT,
+    nltk_tagger.FORMAT,
     fasttext.FASTTEXT,
     liblinear.LIBLINEAR,
 )
 
-OBJECTS: tuple[ForeignObject, ...] = (scikit.PIPELINE,)
+OBJECTS: tuple[ForeignObject, ...] = (nltk_tagger.OBJECT, scikit.PIPELINE)
 
 # Errors of a file whose parts do not fit together in a way that its reader did not foresee.
 FAULTS = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, MemoryError, OverflowError)

@@ -76,8 +76,16 @@ def read(file: ForeignFile) -> Rescued:
     K = len(observations)
     unary = OrderedRows.of(row[of_label], cell[of_label], weights[of_label], K)
     pairs = OrderedRows.of(row[~of_label], (cell - has_unary[row])[~of_label], weights[~of_label], K)
-    by_pair = pairs if any(t.kind & PAIR for t in encoder.parsed) else None
-    chain = ForeignChain(ForeignWeights(L, unary, np.zeros((L, L)), by_pair), "joined")
+    of_pairs = [t for t in encoder.parsed if t.kind & PAIR]
+    pair, by_pair = np.zeros((L, L)), None
+    if all(t.constant for t in of_pairs):  # the same at every token
+        place = {o: k for k, o in enumerate(observations)}
+        for pattern in of_pairs:
+            k = place.get(pattern.beginning.encode(file.encoding))
+            pair += 0.0 if k is None else pairs.dense(np.array([k], np.int32), L * L).reshape(L, L)
+    else:
+        by_pair = pairs
+    chain = ForeignChain(ForeignWeights(L, unary, pair, by_pair), "joined")
     told = f"a Wapiti model: {L} labels, {len(patterns)} patterns, {K:,} observations"
     return tagger(told, "Wapiti", labels, StringFeatures(encoder), chain, columns)
 

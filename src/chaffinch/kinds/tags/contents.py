@@ -11,6 +11,7 @@ from chaffinch.features.spans import span_names
 from chaffinch.kinds.kind import Contents
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.incremental import IncrementalModel
+from chaffinch.model.nltk_perceptron import NltkPerceptron
 from chaffinch.model.segments import SegmentModel
 from chaffinch.model.two_pass import TwoPassModel
 
@@ -42,6 +43,8 @@ def _by_label(model: Any) -> Callable[[int, int], Strongest] | None:
         case IncrementalModel():
             both = np.concatenate([model.weights.unary, model.weights.context])
             return lambda y, top: _strongest(both[:, y], top, model.names)
+        case NltkPerceptron():
+            return lambda y, top: _of_rows(*model.of_label(y), top, model.names)
         case SegmentModel():
             return lambda y, top: _of_segments(model, y, top)
         case _:
@@ -49,8 +52,11 @@ def _by_label(model: Any) -> Callable[[int, int], Strongest] | None:
 
 
 def _of_chain(model: ChainModel, y: int, top: int) -> Strongest:
-    rows, weights = model.feature_weights(y)
-    return _strongest(weights, top, lambda ids: model.feature_names(rows[ids]))
+    return _of_rows(*model.feature_weights(y), top, model.feature_names)
+
+
+def _of_rows(rows: NDArray[np.int32], weights: NDArray[np.float32], top: int, names: Names) -> Strongest:
+    return _strongest(weights, top, lambda ids: names(rows[ids]))
 
 
 def _of_segments(model: SegmentModel, y: int, top: int) -> Strongest:

@@ -1,0 +1,137 @@
+"""Models of other tools with something changed in them: what their readers make of each.
+
+    python tests/fuzz_rescue.py [FILES] [SEED] [FORMAT ...]
+
+Each is a sound file with bytes, lines, numbers or whole stretches changed. Either it is read, and the model predicts
+and can be saved, or it is refused: ModelFileError, in one line that begins with the file. Anything else is a failure:
+another exception, a crash, a hang, or memory far beyond the file.
+"""
+
+import random
+import struct
+import sys
+import tempfile
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from chaffinch.errors import ChaffinchError, ModelFileError
+from chaffinch.estimators.loading import estimator_of
+from chaffinch.rescue import format_of, rescued
+from foreign_models import random_crfpp, random_wapiti
+from fuzz_modelfile import alarm
+from fuzz_readers import changed
+
+MOST_SECONDS = 20
+SPARE_BYTES = 40_000_000
+NUMBERS = (0, 1, 2, 7, 8, 48, 100, 255, 2**16, 2**24, 2**31 - 1, 2**31, 2**32 - 1)
+JSON = {
+    "weights": b'{"bias": {"A": 0.5, "B": -1}, "i word x": {"B": 0.25}, "i-1 tag+i word A x": {"A": 2}, '
+    b'"i tag+i-2 tag A B": {"A": 1}}',
+    "tagdict": b'{"d": "A", "e": "C"}',
+    "classes": b'["A", "B"]',
+}
+
+
+def _written(name: str, content: Callable[[], bytes]) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        (folder / name).write_bytes(content())
+        return folder / name
+
+    return write
+
+
+def _nltk(folder: Path) -> Path:
+    (folder / "nltk").mkdir()
+    for part, content in JSON.items():
+        (folder / "nltk" / f"t.{part}.json").write_bytes(content)
+    return folder / "nltk"
+
+
+WORDS = [["x", "Ab1x", "d"], ["日本", "", "a"], ["q"]]
+COLUMNS = [[("a", "b"), ("日本", "c")], [("dé", "a")]]
+
+# By format: writes a sound model into a folder; sentences that its models tag.
+FILES: dict[str, tuple[Callable[[Path], Path], Any]] = {
+    "crf++": (_written("m.crfpp", lambda: random_crfpp(random.Random(2)).binary()), COLUMNS),
+    "crf++-text": (_written("m.txt", lambda: random_crfpp(random.Random(3)).text()), COLUMNS),
+    "wapiti": (_written("m.wapiti", lambda: random_wapiti(random.Random(8)).text()), WORDS),
+    "nltk": (_nltk, WORDS),
+}
+
+
+def damaged(sound: bytes, rng: random.Random) -> bytes:
+    """The bytes with one to three things done to them; numbers are changed as well as text."""
+    if rng.random() < 0.5:
+        return changed(sound, rng)
+    out = bytearray(sound)
+    for _ in range(rng.choice((1, 1, 2))):
+        near = rng.random() < 0.5 and len(out) > 80  # headers decide most
+        at = rng.randrange(0, 80 if near else max(len(out) - 3, 1), 1 if rng.random() < 0.3 else 4)
+        out[at : at + 4] = struct.pack(
+            "<I", rng.choice((*NUMBERS, len(out), len(out) - 4, rng.randrange(len(out))))
+        )
+    return bytes(out)
+
+
+def run(files: int, seed: int, folder: Path, formats: list[str] | None = None) -> Counter[tuple[str, str]]:
+    """Counts by (format, outcome); AssertionError at the first failure."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for name in formats or FILES:
+        write, X = FILES[name]
+        own = folder / name
+        own.mkdir()
+        path = write(own)
+        assert outcome(path, name, X, own) == "read", f"{name}: the sound file is not read"
+        places = sorted(path.iterdir()) if path.is_dir() else [path]
+        sound = {place: place.read_bytes() for place in places}
+        for i in range(files):
+            rng = random.Random(f"{seed}/{name}/{i}")
+            place = rng.choice(places)
+            place.write_bytes(damaged(sound[place], rng))
+            try:
+                with alarm(MOST_SECONDS):
+                    counts[name, outcome(path, name, X, own)] += 1
+            except Exception as e:
+                raise AssertionError(f"{name}, file {i} of seed {seed}: {e!r}") from e
+            place.write_bytes(sound[place])
+    return counts
+
+
+def outcome(path: Path, name: str, X: Any, folder: Path) -> str:
+    """What reading a file leads to."""
+    tracemalloc.start()
+    try:
+        format = format_of(path, name)
+        assert format is not None
+        estimator = estimator_of(rescued(path, format))
+        assert tracemalloc.get_traced_memory()[1] < SPARE_BYTES, "too much memory"
+    except ModelFileError as e:
+        said = str(e)
+        assert said.startswith(str(path)), f"does not begin with the file: {said}"
+        assert "\n" not in said, f"more than a line: {said}"
+        assert len(said) < len(str(path)) + 600, f"too long: {said}"
+        assert tracemalloc.get_traced_memory()[1] < SPARE_BYTES, f"too much memory: {said}"
+        return "refused"
+    finally:
+        tracemalloc.stop()
+    try:
+        estimator.predict(X)
+        estimator.save(folder / "again.chaff")
+    except ChaffinchError:
+        return "read, not to be used"
+    return "read"
+
+
+def main(files: int = 500, seed: int = 1, *formats: str) -> None:
+    """Print how many files of each format were read."""
+    with tempfile.TemporaryDirectory() as folder:
+        counts = run(files, seed, Path(folder), list(formats))
+    for name in dict.fromkeys(name for name, _ in counts):
+        print(f"{name:12}", *(f"{what}: {n}" for (whose, what), n in counts.items() if whose == name))
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:3]), *sys.argv[3:])
