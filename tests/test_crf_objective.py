@@ -33,6 +33,8 @@ def problem(seed: int, Y: int = 3, F: int = 7, order: int = 1, lengths=(3, 1, 4,
         more["weight"] = rng.uniform(0.5, 3, len(lengths)).astype(np.float32)
     if more.pop("offset", False):
         more["offset"] = rng.normal(size=(T, Y)).astype(np.float32)
+    if more.pop("valued", False):
+        more["values"] = rng.normal(size=len(ids)).astype(np.float32)
     if more.pop("margin", False):
         more["cost"] = (rng.uniform(0.5, 3, (Y, Y)) * (1 - np.eye(Y))).astype(np.float32)
     if more.pop("bigrams", False):
@@ -71,6 +73,9 @@ KINDS = [
     {"bigrams": True, "soft": True},
     {"margin": True},
     {"margin": True, "order": 2, "weighted": True},
+    {"valued": True},
+    {"valued": True, "order": 2, "weighted": True},
+    {"valued": True, "partial": True},
 ]
 
 
@@ -112,7 +117,8 @@ def enumerated(w, p, given, Y: int) -> float:
         def score(labels, tokens=tokens, T=T):
             s = w[start + labels[0]] + w[end + labels[-1]]
             for i, t in enumerate(tokens):
-                s += sum(w[f * S + labels[i]] for f in ids[ptr[t] : ptr[t + 1]])
+                values = more.get("values", np.ones(len(ids)))
+                s += sum(values[k] * w[ids[k] * S + labels[i]] for k in range(ptr[t], ptr[t + 1]))
                 if "offset" in more:
                     s += float(more["offset"][t, labels[i]])
                 if "cost" in more:

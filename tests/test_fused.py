@@ -67,6 +67,12 @@ def weighted(problem: Problem) -> Problem:
     return replace(problem, weight=np.linspace(0.5, 3.0, len(problem.examples)).astype(np.float32))
 
 
+def valued(problem: Problem) -> Problem:
+    """The same problem, with features of real values."""
+    values = np.random.default_rng(9).normal(1.0, 0.7, len(problem.examples.ids)).astype(np.float32)
+    return replace(problem, examples=replace(problem.examples, values=values))
+
+
 def sparse_texts() -> Problem:
     """Documents whose words come back after many others: penalties that are due later."""
     return texts(N=60, F=25, dense=0.1)
@@ -172,6 +178,18 @@ CASES: list[Case] = [
     (PrunedSgd(c2=0.5, epochs=400, rate=0.1, threshold=1e-12, most=3), ruled, END),
     (Sgd(c2=0.5, epochs=400, rate=0.1), lambda: ruled(local=True), END),
     (Lbfgs(c2=0.5, tolerance=1e-9), lambda: ruled(local=True), END),
+    (Perceptron(**online), lambda: valued(chain_problem(N=12)), EVERY),
+    (Mira(C=0.3, k=3, **online), lambda: valued(chain_problem(N=12)), 2e-4),
+    (Arow(r=0.7, **online), lambda: valued(chain_problem(N=12)), 2e-4),
+    (Sdca(c2=0.5, epochs=300, tolerance=1e-7, still=0.0), lambda: valued(packed(weighted=True)), END),
+    (Sgd(c2=0.5, epochs=400, rate=0.1), lambda: valued(packed(margin=True)), END),
+    (Sgd(c2=0.5, epochs=400, rate=0.1), lambda: valued(segments()), END),
+    (Sgd(c2=0.5, epochs=400, rate=0.1), lambda: valued(packed(local=True)), END),
+    (Lbfgs(c2=0.5, tolerance=1e-9), lambda: valued(packed(order=2)), END),
+    (PrunedSgd(c2=0.5, epochs=400, rate=0.1, threshold=1e-12, most=3), lambda: valued(packed()), END),
+    (FrankWolfe(**wolfe), lambda: valued(chain_problem(N=15)), 2e-3),
+    (NSlack(C=0.5, epochs=3, tolerance=0.0), lambda: valued(chain_problem(N=15)), 2e-3),
+    (OneSlack(C=0.5, epochs=300, tolerance=1e-4), lambda: valued(chain_problem(N=15)), END),
     (DualRest(C=0.7, epochs=4, tolerance=0.0, folds=0), texts, 1e-4),
     (DualRest(C=0.7, epochs=4, tolerance=0.0, folds=0, loss="hinge", bias=1.0), texts, 1e-4),
     (DualRidge(C=0.7, epochs=4, tolerance=0.0, bias=0.5), texts, 1e-4),

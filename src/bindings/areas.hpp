@@ -5,6 +5,7 @@
 
 namespace chaffinch::bindings {
 
+void bind_attributes(nanobind::module_& m);
 void bind_chain(nanobind::module_& m);
 void bind_classify(nanobind::module_& m);
 void bind_corpus(nanobind::module_& m);

@@ -29,10 +29,10 @@ class ChainMargin {
                 std::optional<In<float, 2>> rows, In<std::int32_t> gold, std::int64_t F, std::int64_t Y,
                 std::int64_t pair, std::int64_t start, std::int64_t end, std::int64_t cells, const In<double>& C,
                 Maybe<std::uint8_t, 2> transitions, Maybe<std::uint8_t, 1> start_allowed,
-                Maybe<std::uint8_t, 1> end_allowed)
+                Maybe<std::uint8_t, 1> end_allowed, Values values)
         : sentences_(std::move(sentences)), ptr_(std::move(ptr)), ids_(std::move(ids)), rows_(std::move(rows)),
           gold_(std::move(gold)), transitions_(std::move(transitions)), start_allowed_(std::move(start_allowed)),
-          end_allowed_(std::move(end_allowed)), F_(F), cells_{.Y = Y, .S = machine::padded(Y), .pair = pair, .start = start, .end = end} {
+          end_allowed_(std::move(end_allowed)), values_(std::move(values)), F_(F), cells_{.Y = Y, .S = machine::padded(Y), .pair = pair, .start = start, .end = end} {
         const auto fits = [&](std::int64_t at, std::int64_t n) { return at >= F * cells_.S && at + n <= cells; };
         const auto labels = static_cast<std::size_t>(Y);
         expect(F >= 0 && Y >= 1, "F must be >= 0 and Y >= 1");
@@ -70,14 +70,16 @@ class ChainMargin {
             made(hinge(scorers::DenseObservations(rows_->data(), F_), slack));
         } else {
             check_examples({span(sentences_), span(*ptr_), span(*ids_)}, F_);
+            const float* v = checked_values(values_, ids_->size());
             Unlocked released;
-            made(hinge(scorers::SparseObservations(span(*ptr_), span(*ids_), F_), slack));
+            made(hinge(scorers::SparseObservations(span(*ptr_), span(*ids_), F_, v), slack));
         }
     }
 
     // The same over products of features.
     template <class Made> void open(const scorers::MonomialMap& map, Made&& made) const {
         expect(ptr_.has_value(), "products are of features given as ptr and ids");
+        expect(!values_, "products of features have no values");
         check_lists(span(*ptr_), span(*ids_), map.features());
         expect(ptr_->size() == gold_.size() + 1, "there must be one label per position");
         expect(map.rows() == F_, "F must be the number of monomials");
@@ -99,6 +101,7 @@ class ChainMargin {
     In<std::int32_t> gold_;
     Maybe<std::uint8_t, 2> transitions_;
     Maybe<std::uint8_t, 1> start_allowed_, end_allowed_;
+    Values values_;
     std::int64_t F_;
     learners::ChainCells cells_;
 };

@@ -51,7 +51,7 @@ void bind_crf(nb::module_& m) {
                       std::int64_t, int, Maybe<float, 2>, Maybe<std::uint8_t, 2>, Maybe<float, 1>, Maybe<float, 2>,
                       Maybe<std::int32_t, 2>, std::vector<std::int64_t>, Maybe<std::uint8_t, 1>, bool, Maybe<float, 2>,
                       Maybe<float, 1>, Maybe<std::int32_t, 1>, Maybe<std::uint8_t, 2>, Maybe<std::uint8_t, 1>,
-                      Maybe<std::uint8_t, 1>>(),
+                      Maybe<std::uint8_t, 1>, Values>(),
              nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(),
              nb::arg("y").noconvert(), nb::arg("F"), nb::arg("Y"), nb::arg("order") = 1,
              nb::arg("soft").noconvert() = nb::none(), nb::arg("allowed").noconvert() = nb::none(),
@@ -60,7 +60,8 @@ void bind_crf(nb::module_& m) {
              nb::arg("trainable").noconvert() = nb::none(), nb::arg("local") = false,
              nb::arg("cost").noconvert() = nb::none(), nb::arg("chain").noconvert() = nb::none(),
              nb::arg("state_label").noconvert() = nb::none(), nb::arg("state_follows").noconvert() = nb::none(),
-             nb::arg("state_starts").noconvert() = nb::none(), nb::arg("held").noconvert() = nb::none())
+             nb::arg("state_starts").noconvert() = nb::none(), nb::arg("held").noconvert() = nb::none(),
+             nb::arg("values").noconvert() = nb::none())
         .def_prop_ro("size", [](const Problem& p) { return p.shape.size(); }, "How many weights, padding included.")
         .def_prop_ro("stride", [](const Problem& p) { return p.shape.S(); }, "The row length of unary and pair weights.")
         .def_prop_ro(

@@ -4,6 +4,7 @@
 #include "arrays.hpp"
 #include "converters.hpp"
 #include "crf.hpp"
+#include "feature_values.hpp"
 #include "score.hpp"
 
 #include <algorithm>
@@ -24,17 +25,18 @@ class Problem {
             Maybe<float, 1> weight, Maybe<float, 2> offset, Maybe<std::int32_t, 2> observed,
             std::vector<std::int64_t> observations, Maybe<std::uint8_t, 1> trainable, bool local, Maybe<float, 2> cost,
             Maybe<float, 1> chain, Maybe<std::int32_t, 1> state_label, Maybe<std::uint8_t, 2> state_follows,
-            Maybe<std::uint8_t, 1> state_starts, Maybe<std::uint8_t, 1> held)
+            Maybe<std::uint8_t, 1> state_starts, Maybe<std::uint8_t, 1> held, Values values)
         : sentences_(std::move(sentences)), ptr_(std::move(ptr)), ids_(std::move(ids)), y_(std::move(y)),
           soft_(std::move(soft)), allowed_(std::move(allowed)), weight_(std::move(weight)),
           offset_(std::move(offset)), observed_(std::move(observed)), trainable_(std::move(trainable)), cost_(std::move(cost)),
           chain_(std::move(chain)), state_label_(std::move(state_label)), state_follows_(std::move(state_follows)),
-          state_starts_(std::move(state_starts)), held_(std::move(held)) {
+          state_starts_(std::move(state_starts)), held_(std::move(held)), values_(std::move(values)) {
         shape = {.F = F, .Y = Y, .order = order, .local = local, .observations = std::move(observations)};
         data = {.sentences = span(sentences_), .ptr = span(ptr_), .ids = span(ids_), .y = span(y_)};
         data.soft = pointer(soft_), data.allowed = pointer(allowed_), data.weight = pointer(weight_);
         data.offset = pointer(offset_), data.observed = pointer(observed_), data.cost = pointer(cost_);
         data.chain = pointer(chain_);
+        data.values = checked_values(values_, ids_.size());
         if (state_label_ && state_follows_ && state_starts_)
             data.states = {.label = span(*state_label_),
                            .follows = {state_follows_->data(), state_follows_->size()},
@@ -125,6 +127,7 @@ class Problem {
     Maybe<std::int32_t, 1> state_label_;
     Maybe<std::uint8_t, 2> state_follows_;
     Maybe<std::uint8_t, 1> state_starts_, held_;
+    Values values_;
 };
 
 inline bool permutes(std::span<const std::int64_t> order, std::int64_t N) {

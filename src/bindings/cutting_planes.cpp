@@ -21,9 +21,9 @@ template <template <class> class Planes> class CuttingPlanes {
                   std::optional<In<float, 2>> rows, In<std::int32_t> gold, std::int64_t F, std::int64_t Y,
                   std::int64_t pair, std::int64_t start, std::int64_t end, std::int64_t cells, In<double> C, bool slack,
                   std::int64_t idle, Maybe<std::uint8_t, 2> transitions, Maybe<std::uint8_t, 1> start_allowed,
-                  Maybe<std::uint8_t, 1> end_allowed)
+                  Maybe<std::uint8_t, 1> end_allowed, Values values)
         : data_(std::move(sentences), std::move(ptr), std::move(ids), std::move(rows), std::move(gold), F, Y, pair, start,
-                end, cells, C, std::move(transitions), std::move(start_allowed), std::move(end_allowed)) {
+                end, cells, C, std::move(transitions), std::move(start_allowed), std::move(end_allowed), std::move(values)) {
         expect(idle >= 1, "idle must be >= 1");
         data_.open(slack, [&]<class Observations>(learners::ChainHinge<Observations> hinge) {
             solver_ = std::make_unique<Solver>(std::in_place_type<Planes<Observations>>, std::move(hinge), cells, span(C), idle);
@@ -67,12 +67,13 @@ template <template <class> class Planes> auto bind(nb::module_& m, const char* n
         .def(nb::init<In<std::int64_t>, std::optional<In<std::int64_t>>, std::optional<In<std::int32_t>>,
                       std::optional<In<float, 2>>, In<std::int32_t>, std::int64_t, std::int64_t, std::int64_t,
                       std::int64_t, std::int64_t, std::int64_t, In<double>, bool, std::int64_t, Maybe<std::uint8_t, 2>,
-                      Maybe<std::uint8_t, 1>, Maybe<std::uint8_t, 1>>(),
+                      Maybe<std::uint8_t, 1>, Maybe<std::uint8_t, 1>, Values>(),
              nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert().none(), nb::arg("ids").noconvert().none(),
              nb::arg("rows").noconvert().none(), nb::arg("gold").noconvert(), nb::kw_only(), nb::arg("F"), nb::arg("Y"),
              nb::arg("pair"), nb::arg("start"), nb::arg("end"), nb::arg("cells"), nb::arg("C").noconvert(),
              nb::arg("slack"), nb::arg("idle"), nb::arg("transitions").noconvert() = nb::none(),
-             nb::arg("start_allowed").noconvert() = nb::none(), nb::arg("end_allowed").noconvert() = nb::none())
+             nb::arg("start_allowed").noconvert() = nb::none(), nb::arg("end_allowed").noconvert() = nb::none(),
+             nb::arg("values").noconvert() = nb::none())
         .def("kept", &Made::kept, "How many planes are kept.")
         .def("weights", &Made::weights, "w.");
 }

@@ -112,8 +112,8 @@ class IncrementalTrainer {
                        const Offsets& templates, const std::string& search, const std::string& ease, bool global,
                        int tries, std::int64_t width, bool max_violation, const std::string& rule, double amount,
                        std::uint64_t seed, std::int64_t min_updates, Maybe<std::int32_t, 1> known, const Maybe<std::uint8_t, 2>& transitions,
-                       const Maybe<std::uint8_t, 1>& start, const Maybe<std::uint8_t, 1>& end, const Needs& needs)
-        : data_(std::move(sentences), std::move(ptr), std::move(ids), std::move(gold), F, Y),
+                       const Maybe<std::uint8_t, 1>& start, const Maybe<std::uint8_t, 1>& end, const Needs& needs, Values values)
+        : data_(std::move(sentences), std::move(ptr), std::move(ids), std::move(gold), F, Y, std::move(values)),
           observations_(std::move(observations)), known_(std::move(known)), context_(F, Y, templates_of(templates, Y, search != "easiest-first")),
           automaton_(automaton_of(Y, transitions, start, end, needs)), rule_(rule_named(rule, amount)),
           weights_(context_.rows() * machine::padded(Y), learners::is_confident(rule_)) {
@@ -188,8 +188,9 @@ class BoundTagger {
     // labels, order, scores [tokens Y] and p [tokens Y]; the last three are empty unless `details`.
     auto tag(In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids, In<std::int32_t, 2> observations,
              const std::string& direction, const std::string& ease, float temperature, bool details,
-             std::size_t threads, const Maybe<std::int32_t, 1>& known, const Maybe<std::uint8_t, 2>& barred) const {
-        const search::Observed x = observed(sentences, ptr, ids, observations, known, barred);
+             std::size_t threads, const Maybe<std::int32_t, 1>& known, const Maybe<std::uint8_t, 2>& barred,
+             const Values& values) const {
+        const search::Observed x = observed(sentences, ptr, ids, observations, known, barred, values);
         const auto tokens = ptr.size() - 1;
         const std::size_t cells = details ? tokens * static_cast<std::size_t>(tagger_.labels()) : 0;
         std::vector<std::int32_t> labels(tokens), order(details ? tokens : 0);
@@ -210,8 +211,8 @@ class BoundTagger {
 
     auto beam(In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids, In<std::int32_t, 2> observations,
               std::int64_t width, std::int64_t k, std::size_t threads, const Maybe<std::int32_t, 1>& known,
-              const Maybe<std::uint8_t, 2>& barred) const {
-        const search::Observed x = observed(sentences, ptr, ids, observations, known, barred);
+              const Maybe<std::uint8_t, 2>& barred, const Values& values) const {
+        const search::Observed x = observed(sentences, ptr, ids, observations, known, barred, values);
         expect(width >= 1 && k >= 1, "width and k must be >= 1");
         expect(tagger_.context().right() == 0, "beam search reads labels to the left only");
         std::vector<std::int32_t> labels((ptr.size() - 1) * static_cast<std::size_t>(k));
@@ -252,11 +253,11 @@ class BoundTagger {
 
     search::Observed observed(const In<std::int64_t>& sentences, const In<std::int64_t>& ptr, const In<std::int32_t>& ids,
                       const In<std::int32_t, 2>& observations, const Maybe<std::int32_t, 1>& known,
-                      const Maybe<std::uint8_t, 2>& barred) const {
+                      const Maybe<std::uint8_t, 2>& barred, const Values& values) const {
         expect(!barred || (ruled_ && barred->shape(0) == ptr.size() - 1 &&
                            static_cast<std::int64_t>(barred->shape(1)) == tagger_.labels()),
                "barred labels need a table of states and must be [tokens, labels]");
-        const scorers::SentenceRows x{span(sentences), span(ptr), span(ids)};
+        const scorers::SentenceRows x{span(sentences), span(ptr), span(ids), checked_values(values, ids.size())};
         check_examples(x, tagger_.features());
         check_observations(observations, static_cast<std::int64_t>(ptr.size()) - 1, tagger_.context());
         check_known(known, static_cast<std::int64_t>(ptr.size()) - 1, tagger_.labels());
@@ -276,7 +277,7 @@ void bind_incremental(nb::module_& m) {
         .def(nb::init<In<std::int64_t>, In<std::int64_t>, In<std::int32_t>, In<std::int32_t, 2>, In<std::int32_t>,
                       std::int64_t, std::int64_t, const Offsets&, const std::string&, const std::string&, bool, int,
                       std::int64_t, bool, const std::string&, double, std::uint64_t, std::int64_t, Maybe<std::int32_t, 1>,
-                      const Masks&, const Mask&, const Mask&, const Needs&>(),
+                      const Masks&, const Mask&, const Mask&, const Needs&, Values>(),
              nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(),
              nb::arg("observations").noconvert(), nb::arg("gold").noconvert(), nb::kw_only(), nb::arg("F"), nb::arg("Y"),
              nb::arg("templates"), nb::arg("search"), nb::arg("ease") = "score", nb::arg("everywhere") = false,
@@ -284,7 +285,8 @@ void bind_incremental(nb::module_& m) {
              nb::arg("amount") = 1.0, nb::arg("seed") = 0, nb::arg("min_updates") = 1,
              nb::arg("known").noconvert() = nb::none(),
              nb::arg("transitions").noconvert() = nb::none(), nb::arg("start").noconvert() = nb::none(),
-             nb::arg("end").noconvert() = nb::none(), nb::arg("needs") = Needs())
+             nb::arg("end").noconvert() = nb::none(), nb::arg("needs") = Needs(),
+             nb::arg("values").noconvert() = nb::none())
         .def("epoch", &IncrementalTrainer::epoch, nb::arg("order").noconvert(), nb::arg("own") = 1.0,
              "One pass in this order: labels decided, mistakes among them, updates. own: how often a wrong label stays "
              "as context.")
@@ -304,10 +306,12 @@ void bind_incremental(nb::module_& m) {
              nb::arg("ids").noconvert(), nb::arg("observations").noconvert(), nb::arg("direction"), nb::arg("ease"),
              nb::arg("temperature") = 1.0f, nb::arg("details") = false, nb::arg("threads") = 1,
              nb::arg("known").noconvert() = nb::none(), nb::arg("barred").noconvert() = nb::none(),
+             nb::arg("values").noconvert() = nb::none(),
              "Labels, and with details the order of decision, scores [tokens Y] and probabilities [tokens Y].")
         .def("beam", &BoundTagger::beam, nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(),
              nb::arg("ids").noconvert(), nb::arg("observations").noconvert(), nb::arg("width"), nb::arg("k") = 1,
              nb::arg("threads") = 1, nb::arg("known").noconvert() = nb::none(), nb::arg("barred").noconvert() = nb::none(),
+             nb::arg("values").noconvert() = nb::none(),
              "Labels [k tokens], scores [N k], counts [N], laid out as by LinearChain.kbest.");
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "arrays.hpp"
+#include "feature_values.hpp"
 #include "linear_chain.hpp"
 #include "online.hpp"
 #include "score.hpp"
@@ -42,9 +43,10 @@ inline void check_examples(const scorers::SentenceRows& x, std::int64_t F) {
 class Labelled {
   public:
     Labelled(In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids, In<std::int32_t> gold,
-             std::int64_t F, std::int64_t Y)
-        : sentences_(std::move(sentences)), ptr_(std::move(ptr)), ids_(std::move(ids)), gold_(std::move(gold)) {
-        examples = {span(sentences_), span(ptr_), span(ids_)};
+             std::int64_t F, std::int64_t Y, Values values)
+        : sentences_(std::move(sentences)), ptr_(std::move(ptr)), ids_(std::move(ids)), gold_(std::move(gold)),
+          values_(std::move(values)) {
+        examples = {span(sentences_), span(ptr_), span(ids_), checked_values(values_, ids_.size())};
         expect(F >= 0 && Y >= 1, "F must be >= 0 and Y >= 1");
         check_examples(examples, F);
         const auto T = static_cast<std::int64_t>(examples.ptr.size()) - 1;
@@ -66,6 +68,7 @@ class Labelled {
   private:
     In<std::int64_t> sentences_, ptr_;
     In<std::int32_t> ids_, gold_;
+    Values values_;
 };
 
 inline nb::ndarray<nb::numpy, float, nb::ndim<1>> mean_of(const learners::OnlineWeights& weights, bool average) {

@@ -49,8 +49,8 @@ void bind_linear_chain(nb::module_& m) {
         .def(
             "tag",
             [](const scorers::LinearChain& self, In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids,
-               std::size_t threads) {
-                const scorers::SentenceRows x = checked(self, sentences, ptr, ids);
+               std::size_t threads, const Values& values) {
+                const scorers::SentenceRows x = checked(self, sentences, ptr, ids, values);
                 std::vector<std::int32_t> labels(ptr.size() - 1);
                 {
                     Unlocked unlocked;
@@ -59,13 +59,13 @@ void bind_linear_chain(nb::module_& m) {
                 return given(std::move(labels));
             },
             nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(),
-            nb::arg("threads") = 0, "The best labels: int32 [tokens].")
+            nb::arg("threads") = 0, nb::arg("values").noconvert() = nb::none(), "The best labels: int32 [tokens].")
         .def(
             "marginals_at",
             [](const scorers::LinearChain& self, In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids,
-               float temperature, std::size_t threads) {
+               float temperature, std::size_t threads, const Values& values) {
                 expect(temperature > 0, "LinearChain: the temperature must be positive");
-                const scorers::SentenceRows x = checked(self, sentences, ptr, ids);
+                const scorers::SentenceRows x = checked(self, sentences, ptr, ids, values);
                 std::vector<float> out((ptr.size() - 1) * static_cast<std::size_t>(self.labels()));
                 std::vector<double> log_z(x.size());
                 {
@@ -75,7 +75,7 @@ void bind_linear_chain(nb::module_& m) {
                 return std::tuple(given(std::move(out)), given(std::move(log_z)));
             },
             nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(),
-            nb::arg("temperature"), nb::arg("threads") = 0,
+            nb::arg("temperature"), nb::arg("threads") = 0, nb::arg("values").noconvert() = nb::none(),
             "The same as marginals with every score divided by a temperature; log Z of -inf: no labelling is possible.");
     bind_readings(bound);
 }

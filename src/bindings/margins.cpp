@@ -30,9 +30,9 @@ class Trainer {
             std::optional<In<float, 2>> rows, In<std::int32_t> gold, std::int64_t F, std::int64_t Y, std::int64_t pair,
             std::int64_t start, std::int64_t end, std::int64_t cells, In<double> C, bool average,
             const scorers::MonomialMap* map, Maybe<std::uint8_t, 2> transitions,
-            Maybe<std::uint8_t, 1> start_allowed, Maybe<std::uint8_t, 1> end_allowed)
+            Maybe<std::uint8_t, 1> start_allowed, Maybe<std::uint8_t, 1> end_allowed, Values values)
         : data_(std::move(sentences), std::move(ptr), std::move(ids), std::move(rows), std::move(gold), F, Y, pair, start,
-                end, cells, C, std::move(transitions), std::move(start_allowed), std::move(end_allowed)),
+                end, cells, C, std::move(transitions), std::move(start_allowed), std::move(end_allowed), std::move(values)),
           size_(cells), gaps_(data_.sentences()) {
         const auto made = [&]<class Observations>(learners::ChainHinge<Observations> hinge) {
             solver_ = std::make_unique<Solver>(std::in_place_type<learners::ChainFrankWolfe<Observations>>, std::move(hinge),
@@ -126,12 +126,13 @@ void bind_margins(nb::module_& m) {
                       std::optional<In<float, 2>>, In<std::int32_t>, std::int64_t, std::int64_t, std::int64_t,
                       std::int64_t, std::int64_t, std::int64_t, In<double>, bool,
                       const scorers::MonomialMap*, Maybe<std::uint8_t, 2>,
-                      Maybe<std::uint8_t, 1>, Maybe<std::uint8_t, 1>>(),
+                      Maybe<std::uint8_t, 1>, Maybe<std::uint8_t, 1>, Values>(),
              nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert().none(), nb::arg("ids").noconvert().none(),
              nb::arg("rows").noconvert().none(), nb::arg("gold").noconvert(), nb::kw_only(), nb::arg("F"), nb::arg("Y"),
              nb::arg("pair"), nb::arg("start"), nb::arg("end"), nb::arg("cells"), nb::arg("C").noconvert(), nb::arg("average"),
              nb::arg("monomials").none() = nb::none(), nb::arg("transitions").noconvert() = nb::none(),
-             nb::arg("start_allowed").noconvert() = nb::none(), nb::arg("end_allowed").noconvert() = nb::none())
+             nb::arg("start_allowed").noconvert() = nb::none(), nb::arg("end_allowed").noconvert() = nb::none(),
+             nb::arg("values").noconvert() = nb::none())
         .def("run", &Trainer::run, nb::arg("order").noconvert(), "Visit these sentences.")
         .def("measured", &Trainer::measured, "Primal and dual of the weights that weights() gives.")
         .def("gaps", &Trainer::gaps, "What each sentence adds to the gap, as last met: float64 [N].")

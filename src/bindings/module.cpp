@@ -8,6 +8,7 @@ NB_MODULE(_core, m) {
     // What a user's own module keeps alive until the interpreter ends is no fault worth a message.
     nanobind::set_leak_warnings(false);
     m.doc() = "The native core of Chaffinch.";
+    bind_attributes(m);
     bind_chain(m);
     bind_classify(m);
     bind_corpus(m);

@@ -19,8 +19,8 @@ class ChainTrainer {
                  std::int64_t F, std::int64_t Y, std::int64_t pair, std::int64_t start, std::int64_t end,
                  std::int64_t cells, const std::string& rule, double amount, std::int64_t k,
                  Maybe<std::uint8_t, 2> transitions, Maybe<std::uint8_t, 1> start_allowed,
-                 Maybe<std::uint8_t, 1> end_allowed)
-        : data_(std::move(sentences), std::move(ptr), std::move(ids), std::move(gold), F, Y),
+                 Maybe<std::uint8_t, 1> end_allowed, Values values)
+        : data_(std::move(sentences), std::move(ptr), std::move(ids), std::move(gold), F, Y, std::move(values)),
           transitions_(std::move(transitions)), start_allowed_(std::move(start_allowed)),
           end_allowed_(std::move(end_allowed)), rule_(rule_named(rule, amount)),
           weights_(cells, learners::is_confident(rule_)),
@@ -61,12 +61,12 @@ void bind_online(nb::module_& m) {
     nb::class_<ChainTrainer>(m, "ChainTrainer", "Online learning of a first-order chain by exact search.")
         .def(nb::init<In<std::int64_t>, In<std::int64_t>, In<std::int32_t>, In<std::int32_t>, std::int64_t,
                       std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, const std::string&, double,
-                      std::int64_t, Maybe<std::uint8_t, 2>, Maybe<std::uint8_t, 1>, Maybe<std::uint8_t, 1>>(),
+                      std::int64_t, Maybe<std::uint8_t, 2>, Maybe<std::uint8_t, 1>, Maybe<std::uint8_t, 1>, Values>(),
              nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(),
              nb::arg("gold").noconvert(), nb::kw_only(), nb::arg("F"), nb::arg("Y"), nb::arg("pair"), nb::arg("start"),
              nb::arg("end"), nb::arg("cells"), nb::arg("rule"), nb::arg("amount") = 1.0, nb::arg("k") = 1,
              nb::arg("transitions").noconvert() = nb::none(), nb::arg("start_allowed").noconvert() = nb::none(),
-             nb::arg("end_allowed").noconvert() = nb::none())
+             nb::arg("end_allowed").noconvert() = nb::none(), nb::arg("values").noconvert() = nb::none())
         .def("epoch", &ChainTrainer::epoch, nb::arg("order").noconvert(),
              "One pass in this order: labels decided, mistakes among them, updates.")
         .def("weights", &ChainTrainer::weights, nb::arg("average") = true, "w, or its mean over the steps so far.");

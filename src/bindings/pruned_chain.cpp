@@ -46,13 +46,13 @@ void bind_pruned_chain(nb::module_& m) {
         .def(
             "states",
             [](const scorers::PrunedChain& self, In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids,
-               std::size_t threads) {
-                const scorers::SentenceRows x = checked(self, sentences, ptr, ids);
+               std::size_t threads, const Values& values) {
+                const scorers::SentenceRows x = checked(self, sentences, ptr, ids, values);
                 Unlocked unlocked;
                 return self.states(x, threads);
             },
             nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(),
-            nb::arg("threads") = 0, "How many states the tokens have together.");
+            nb::arg("threads") = 0, nb::arg("values").noconvert() = nb::none(), "How many states the tokens have together.");
     bind_readings(bound);
 
     using Sgd = std::pair<Problem*, learners::PrunedSgd>;

@@ -1,6 +1,7 @@
 // Semi-Markov chains.
 #include "areas.hpp"
 #include "arrays.hpp"
+#include "feature_values.hpp"
 #include "parallel.hpp"
 #include "score.hpp"
 #include "segment_scores.hpp"
@@ -30,10 +31,11 @@ class BoundSegments {
   public:
     BoundSegments(In<std::int64_t> sentences, In<std::int64_t> token_ptr, In<std::int32_t> token_ids,
                   In<std::int64_t> span_ptr, In<std::int32_t> span_ids, std::int64_t F, std::int64_t G,
-                  In<std::int32_t> longest)
-        : kept_(sentences, token_ptr, token_ids, span_ptr, span_ids), longest_(longest),
+                  In<std::int32_t> longest, Values values)
+        : kept_(sentences, token_ptr, token_ids, span_ptr, span_ids), longest_(longest), values_(std::move(values)),
           shape(F, G, longest.size() ? *std::max_element(longest.data(), longest.data() + longest.size()) : 0, span(longest)),
-          rows{span(sentences), span(token_ptr), span(span_ptr), span(token_ids), span(span_ids)} {
+          rows{span(sentences), span(token_ptr), span(span_ptr), span(token_ids), span(span_ids),
+               checked_values(values_, token_ids.size())} {
         const auto rising = [](std::span<const std::int64_t> bounds, std::size_t end) {
             return !bounds.empty() && bounds.front() == 0 && std::ranges::is_sorted(bounds) &&
                    bounds.back() == static_cast<std::int64_t>(end);
@@ -87,6 +89,7 @@ class BoundSegments {
   private:
     std::tuple<In<std::int64_t>, In<std::int64_t>, In<std::int32_t>, In<std::int64_t>, In<std::int32_t>> kept_;
     In<std::int32_t> longest_;
+    Values values_;
 
   public:
     scorers::SegmentShape shape;
@@ -166,9 +169,9 @@ void bind_segments(nb::module_& m) {
     using namespace nb::literals;
     nb::class_<BoundSegments>(m, "SegmentProblem", "Sentences with features of tokens and of spans.")
         .def(nb::init<In<std::int64_t>, In<std::int64_t>, In<std::int32_t>, In<std::int64_t>, In<std::int32_t>, std::int64_t,
-                      std::int64_t, In<std::int32_t>>(),
+                      std::int64_t, In<std::int32_t>, Values>(),
              "sentences"_a.noconvert(), "token_ptr"_a.noconvert(), "token_ids"_a.noconvert(), "span_ptr"_a.noconvert(),
-             "span_ids"_a.noconvert(), "F"_a, "G"_a, "longest"_a.noconvert())
+             "span_ids"_a.noconvert(), "F"_a, "G"_a, "longest"_a.noconvert(), "values"_a.noconvert() = nb::none())
         .def_prop_ro("size", [](const BoundSegments& p) { return p.shape.size(); }, "How many weights, padding included.")
         .def("best", &BoundSegments::best, "w"_a.noconvert(), "threads"_a,
              "(start, length, label) of all best segments end to end, and how many each sentence has.")

@@ -221,6 +221,7 @@ class FeatureRows:
 
     ptr:          int64 [T+1], the features of token t are ids[ptr[t]:ptr[t+1]]
     ids:          int32 [nnz], each in [0, n_features)
+    values:       float32 [nnz], the values of the features; None: all are 1
     observations: int32 [T, L], one column per label template: the id of its observed value at the token, -1
                   if training had none; 0 everywhere for a template of labels alone
     sentences:    int64 [N+1], bounds of the sentences in tokens
@@ -230,6 +231,7 @@ class FeatureRows:
     ids: NDArray[np.int32]
     observations: NDArray[np.int32]
     sentences: NDArray[np.int64]
+    values: NDArray[np.float32] | None = None
 
     @property
     def n_tokens(self) -> int:

@@ -1,7 +1,7 @@
 """Examples stored end to end in arrays, as sequences of pairs of x and gold y that any learner can read."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -23,12 +23,14 @@ class SentenceExamples:
     """Sentences with features and labels stored end to end, as examples.
 
     sentences: int64 [N+1], bounds in tokens   ptr: int64 [T+1]   ids: int32 [nnz]   y: int32 [T]
+    values:    float32 [nnz], the values of the features; None: all are 1
     """
 
     sentences: NDArray[np.int64]
     ptr: NDArray[np.int64]
     ids: NDArray[np.int32]
     y: NDArray[np.int32]
+    values: NDArray[np.float32] | None = field(default=None, kw_only=True)
 
     def __len__(self) -> int:
         return len(self.sentences) - 1
@@ -37,7 +39,7 @@ class SentenceExamples:
         if not 0 <= n < len(self):
             raise IndexError(n)
         a, b = int(self.sentences[n]), int(self.sentences[n + 1])
-        return _cut(self.ptr, self.ids, a, b), self.y[a:b]
+        return _cut(self.ptr, self.ids, a, b, self.values), self.y[a:b]
 
     def __iter__(self) -> Iterator[tuple[Example, NDArray[np.int32]]]:
         return (self[n] for n in range(len(self)))
@@ -49,6 +51,7 @@ class ContextExamples:
 
     sentences, ptr, ids, y: as those of :class:`SentenceExamples`
     observations: int32 [T, columns of the label templates]   known: int32 [T], labels that need no search, or -1
+    values: float32 [nnz], the values of the features; None: all are 1
     """
 
     sentences: NDArray[np.int64]
@@ -57,6 +60,7 @@ class ContextExamples:
     y: NDArray[np.int32]
     observations: NDArray[np.int32]
     known: NDArray[np.int32] | None = None
+    values: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.sentences) - 1
@@ -66,7 +70,8 @@ class ContextExamples:
             raise IndexError(n)
         a, b = int(self.sentences[n]), int(self.sentences[n + 1])
         known = None if self.known is None else self.known[a:b]
-        return ContextFeatures(_cut(self.ptr, self.ids, a, b), self.observations[a:b], known), self.y[a:b]
+        tokens = _cut(self.ptr, self.ids, a, b, self.values)
+        return ContextFeatures(tokens, self.observations[a:b], known), self.y[a:b]
 
     def __iter__(self) -> Iterator[tuple[ContextFeatures, NDArray[np.int32]]]:
         return (self[n] for n in range(len(self)))
@@ -76,7 +81,8 @@ class ContextExamples:
 class SegmentExamples:
     """Sentences with features of tokens and of spans, cut into labelled segments, stored end to end.
 
-    sentences: int64 [N+1], bounds in tokens   ptr, ids: features of tokens   span_ptr [T L + 1], span_ids: of spans
+    sentences: int64 [N+1], bounds in tokens   ptr, ids, values: features of tokens   span_ptr [T L + 1], span_ids: of
+    spans
     gold: int32 [segments, 3], start, length and label of each   gold_ptr: int64 [N+1], bounds in segments
     """
 
@@ -87,6 +93,7 @@ class SegmentExamples:
     span_ids: NDArray[np.int32]
     gold: NDArray[np.int32]
     gold_ptr: NDArray[np.int64]
+    values: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.sentences) - 1
@@ -99,17 +106,24 @@ class SegmentExamples:
         rows = self.gold[self.gold_ptr[n] : self.gold_ptr[n + 1]].tolist()
         y = tuple(Segment(t, t + length, label) for t, length, label in rows)
         return SegmentFeatures(
-            _cut(self.ptr, self.ids, a, b), _cut(self.span_ptr, self.span_ids, a * L, b * L)
+            _cut(self.ptr, self.ids, a, b, self.values), _cut(self.span_ptr, self.span_ids, a * L, b * L)
         ), y
 
     def __iter__(self) -> Iterator[tuple[SegmentFeatures, Segmentation]]:
         return (self[n] for n in range(len(self)))
 
 
-def _cut(ptr: NDArray[np.int64], ids: NDArray[np.int32], a: int, b: int) -> Example:
+def _cut(
+    ptr: NDArray[np.int64],
+    ids: NDArray[np.int32],
+    a: int,
+    b: int,
+    values: NDArray[np.float32] | None = None,
+) -> Example:
     """Rows a to b."""
     bounds = ptr[a : b + 1]
-    return Example(bounds - bounds[0], ids[bounds[0] : bounds[-1]])
+    inside = slice(int(bounds[0]), int(bounds[-1]))
+    return Example(bounds - bounds[0], ids[inside], None if values is None else values[inside])
 
 
 @dataclass(frozen=True)

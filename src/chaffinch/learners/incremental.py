@@ -279,10 +279,19 @@ class _Sentence:
         """The rows of weights at t in a context of labels."""
         return np.array(self.weights.start.rows(self.x, t, labels), np.int32)
 
+    def values(self, t: int, rows: int) -> NDArray[np.float32] | None:
+        """The values of the rows at t: those of features, then 1 for each context; None: all are 1."""
+        ptr, _, values = self.x.tokens
+        if values is None:
+            return None
+        made = np.ones(rows, np.float32)
+        made[: ptr[t + 1] - ptr[t]] = values[ptr[t] : ptr[t + 1]]
+        return made
+
     def raw_scores(self, t: int, labels: Sequence[int]) -> NDArray[np.float32]:
         """The scores of all labels at t in a context of labels."""
         rows = self.rows(t, labels)
-        x = Example(np.array([0, len(rows)], np.int64), rows)
+        x = Example(np.array([0, len(rows)], np.int64), rows, self.values(t, len(rows)))
         found: NDArray[np.float32] = self.weights.linear.potentials(x)["unary"][0]
         return found
 
@@ -312,7 +321,8 @@ class _Sentence:
 
     def update(self, choices: Sequence[tuple[int, int, float]]) -> None:
         """One step on choices: position, label, and 1 towards it or -1 away from it."""
-        self._update([(self.rows(t, self.decided), y, sign) for t, y, sign in choices], 1.0)
+        made = [(rows := self.rows(t, self.decided), self.values(t, len(rows)), y, s) for t, y, s in choices]
+        self._update(made, 1.0)
 
     def update_prefix(self, y: Sequence[int], y_hat: Sequence[int]) -> None:
         """One step on the positions at which gold and prediction differ in label or context."""
@@ -328,15 +338,24 @@ class _Sentence:
             for labels, sign in ((y, 1.0), (y_hat, -1.0)):
                 rows = self.rows(t, [*labels[:t], *[-1] * (T - t)])
                 shared = 0 if last == t else int(ptr[t + 1] - ptr[t])  # the features of equal labels cancel
-                choices.append((rows[shared:], labels[t], sign))
+                values = self.values(t, len(rows))
+                choices.append(
+                    (rows[shared:], None if values is None else values[shared:], labels[t], sign)
+                )
         self._update(choices, float(sum(a != b for a, b in zip(y, y_hat, strict=True))))
 
-    def _update(self, choices: Sequence[tuple[NDArray[np.int32], int, float]], cost: float) -> None:
+    def _update(
+        self,
+        choices: Sequence[tuple[NDArray[np.int32], NDArray[np.float32] | None, int, float]],
+        cost: float,
+    ) -> None:
         delta = np.zeros((len(choices), self.chain.Y), np.float32)
-        for row, (_, y, sign) in enumerate(choices):
+        for row, (_, _, y, sign) in enumerate(choices):
             delta[row, y] = sign
-        ids = np.concatenate([np.zeros(0, np.int32), *(rows for rows, _, _ in choices)])
-        x = Example(np.cumsum([0, *(len(rows) for rows, _, _ in choices)], dtype=np.int64), ids)
+        ids = np.concatenate([np.zeros(0, np.int32), *(rows for rows, _, _, _ in choices)])
+        given = [values for _, values, _, _ in choices if values is not None]
+        values = np.concatenate(given) if given else None
+        x = Example(np.cumsum([0, *(len(rows) for rows, _, _, _ in choices)], dtype=np.int64), ids, values)
         self.weights.update(x, delta, cost, self.weight)
 
     def extend(self, beam: list[_Prefix], gold: int | None) -> list[_Prefix]:

@@ -57,6 +57,7 @@ def online_passes(
         rule=learner.rule,
         amount=learner.amount(),
         k=learner.answers(),
+        values=data.values,
     )
 
     def scorer() -> Linear:
@@ -178,6 +179,7 @@ def _margin(kind: Any, learner: FrankWolfe | NSlack | OneSlack, problem: Problem
         data.y,
         **chain_places(problem.structure, problem.scorer.layout),
         C=learner.C * problem.importance(),
+        values=None if dense else data.values,
         **how,
     )
 
@@ -228,6 +230,7 @@ def crf_problem(problem: Problem, *, pruned: bool = False) -> CrfProblem:
         weight=problem.weight,
         local=isinstance(chain, LocalChain | RuledLocalChain),
         cost=None if problem.cost is None else problem.cost.costs,  # type: ignore[attr-defined]
+        values=data.values,
         **extra,
     )
 
@@ -520,6 +523,7 @@ def sampled(problem: Problem) -> Problem:
         np.concatenate([[0], np.cumsum(counts[tokens])]).astype(np.int64),
         np.ascontiguousarray(data.ids[np.repeat(tokens, counts)]),
         np.ascontiguousarray(data.y[tokens]),
+        values=None if data.values is None else np.ascontiguousarray(data.values[np.repeat(tokens, counts)]),
     )
     F, Y = problem.scorer.layout["unary"].rows, problem.structure.Y
     weight = None if problem.weight is None else problem.weight[chosen]

@@ -56,6 +56,7 @@ def _trainer(learner: SearchLearner, problem: Problem, **settings: Any) -> Any:
         seed=learner.rule.seed,
         min_updates=learner.min_updates,
         known=data.known,
+        values=data.values,
         **settings,
         **chain.legality.native(chain.labels),
     )

@@ -22,7 +22,15 @@ def sgd_passes(learner: Sgd, problem: Problem, _threads: int, _state: State | No
     data, scorer = problem.examples, problem.scorer
     cost = problem.cost if isinstance(problem.cost, PlaceCosts) else PlaceCosts(0.0)
     sentences = _core.SegmentProblem(
-        data.sentences, data.ptr, data.ids, data.span_ptr, data.span_ids, scorer.F, scorer.G, scorer.longest
+        data.sentences,
+        data.ptr,
+        data.ids,
+        data.span_ptr,
+        data.span_ids,
+        scorer.F,
+        scorer.G,
+        scorer.longest,
+        values=data.values,
     )
     native = _core.SegmentSgd(
         sentences,

@@ -94,7 +94,7 @@ class ChainModel:
         if self.needs:
             return self.searched.decode_rows(ptr, rows, threads)
         if (native := self.source.native) is not None:
-            return self.labels.outer_of[native.tag(ptr, rows.ptr, rows.ids, threads)]
+            return self.labels.outer_of[native.tag(ptr, rows.ptr, rows.ids, threads, rows.values)]
         chain = self._chain()
         found = [
             chain.viterbi_batch(parts, bounds, threads=threads)[0]
@@ -109,7 +109,7 @@ class ChainModel:
         outer_of = self.labels.outer_of
         if (native := self.source.native) is not None:
             rows = self.encoder.rows(table, threads)
-            labels, scores, counts = native.kbest(table.ptr, rows.ptr, rows.ids, k, threads)
+            labels, scores, counts = native.kbest(table.ptr, rows.ptr, rows.ids, k, threads, rows.values)
             readings = []
             for n, (a, b) in enumerate(pairwise(table.ptr.tolist())):
                 block = outer_of[labels[k * a : k * b].reshape(k, b - a)]
@@ -130,11 +130,13 @@ class ChainModel:
         native = self.source.native
         if native is not None and self.temperature == 1.0:
             rows = self.encoder.rows(table, threads)
-            p, _ = native.marginals(table.ptr, rows.ptr, rows.ids, threads)
+            p, _ = native.marginals(table.ptr, rows.ptr, rows.ids, threads, rows.values)
             return self.labels.collapsed(p.reshape(-1, Y))
         if isinstance(native, LinearChain):
             rows = self.encoder.rows(table, threads)
-            p, log_z = native.marginals_at(table.ptr, rows.ptr, rows.ids, self.temperature, threads)
+            p, log_z = native.marginals_at(
+                table.ptr, rows.ptr, rows.ids, self.temperature, threads, rows.values
+            )
             if np.isfinite(log_z).all():
                 return self.labels.collapsed(p.reshape(-1, Y))
         chain = self._chain()
@@ -203,7 +205,7 @@ class ChainModel:
         if not isinstance(self.source, Pruned):
             return float(self.weights.Y)
         rows = self.encoder.rows(table, threads)
-        tried = self.source.native.states(table.ptr, rows.ptr, rows.ids, threads)
+        tried = self.source.native.states(table.ptr, rows.ptr, rows.ids, threads, rows.values)
         return tried / max(table.n_tokens, 1)
 
     def examples(

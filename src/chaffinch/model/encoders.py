@@ -21,7 +21,7 @@ from chaffinch.text.table import ListColumns, TokenTable
 
 
 class IdRows(Protocol):
-    """Feature ids in CSR: row t is ids[ptr[t]:ptr[t+1]]."""
+    """Feature ids in CSR: row t is ids[ptr[t]:ptr[t+1]], with values beside them if they are not all 1."""
 
     @property
     def ptr(self) -> NDArray[np.int64]:
@@ -31,6 +31,11 @@ class IdRows(Protocol):
     @property
     def ids(self) -> NDArray[np.int32]:
         """int32 [nnz]."""
+        ...
+
+    @property
+    def values(self) -> NDArray[np.float32] | None:
+        """float32 [nnz]; None: all are 1."""
         ...
 
 
@@ -81,6 +86,20 @@ class TokenFeatures:
         """Of each token."""
         bounds = self.rows.ptr[self.tokens.start : self.tokens.stop + 1].tolist()
         return [self.rows.ids[a:b] for a, b in pairwise(bounds)]
+
+    @property
+    def values(self) -> list[NDArray[np.float32]] | None:
+        """Of each token, the values of its features; None: all are 1."""
+        if (values := self.rows.values) is None:
+            return None
+        bounds = self.rows.ptr[self.tokens.start : self.tokens.stop + 1].tolist()
+        return [values[a:b] for a, b in pairwise(bounds)]
+
+    def times_values(self, weights: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+        """What features contribute: their weights [n, Y] of each token times their values."""
+        if (values := self.values) is None:
+            return list(weights)
+        return [w * v[:, None] for w, v in zip(weights, values, strict=True)]
 
     @property
     def observations(self) -> NDArray[np.int32]:
@@ -134,6 +153,7 @@ class CsrRows(NamedTuple):
 
     ptr: NDArray[np.int64]
     ids: NDArray[np.int32]
+    values: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True)
@@ -141,6 +161,7 @@ class OnePerToken:
     """Rows with exactly one feature each."""
 
     ids: NDArray[np.int32]
+    values: None = None
 
     @property
     def ptr(self) -> NDArray[np.int64]:

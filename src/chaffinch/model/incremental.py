@@ -184,7 +184,7 @@ class IncrementalModel:
             seen = found.observations[:, self._observed]  # type: ignore[attr-defined, index]
             listed = None if known is None else known[found.tokens]
             yield self._tagged_sentence(
-                TokenRows(found.words, found.ids, seen, listed, found.names), question
+                TokenRows(found.words, found.ids, seen, listed, found.names, found.values), question
             )
 
     def _tagged_sentence(self, x: TokenRows, question: Question) -> TaggedSentence:
@@ -239,9 +239,10 @@ class IncrementalModel:
         ptr = np.cumsum([0, *map(len, x.ids)], dtype=np.int64)
         ids = np.ascontiguousarray(np.concatenate(x.ids), np.int32)
         given = (np.array([0, len(x.ids)], np.int64), ptr, ids, np.ascontiguousarray(x.observations))
+        values = None if x.values is None else np.ascontiguousarray(np.concatenate(x.values), np.float32)
         if isinstance(self.search, Beam):
             width = max(k, self.search.width)
-            return self._native().beam(*given, width=width, k=k, threads=1, known=x.known)
+            return self._native().beam(*given, width=width, k=k, threads=1, known=x.known, values=values)
         return self._native().tag(
             *given,
             direction=self.search.kind,
@@ -250,6 +251,7 @@ class IncrementalModel:
             details=details,
             threads=1,
             known=x.known,
+            values=values,
         )
 
     def with_temperature(self, temperature: float) -> "IncrementalModel":
@@ -373,6 +375,7 @@ class IncrementalModel:
             threads=threads,
             known=known,
             barred=self._barred(table.ptr),
+            values=rows.values,
         )
 
     def _beam(self, table: TokenTable, threads: int, known: NDArray[np.int32] | None, *, k: int = 1) -> Any:
@@ -389,6 +392,7 @@ class IncrementalModel:
             threads=threads,
             known=known,
             barred=self._barred(table.ptr),
+            values=rows.values,
         )
 
     def _observations(self, rows: FeatureRows) -> NDArray[np.int32]:

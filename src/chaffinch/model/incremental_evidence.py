@@ -42,6 +42,7 @@ class TokenRows:
 
     ids: of each token, its features   observations: int32 [T, columns]   known: int32 [T], labels that need no search
     names: names of features, given the token and their places among its features
+    values: of each token, the values of its features; None: all are 1
     """
 
     words: Sequence[str]
@@ -49,11 +50,15 @@ class TokenRows:
     observations: NDArray[np.int32]
     known: Labels | None
     names: Callable[[int, NDArray[np.int64]], Sequence[Named]]
+    values: Sequence[NDArray[np.float32]] | None = None
 
     def without(self, gone: Without) -> "TokenRows":
         """The same with the features at these places of these tokens removed."""
         left = [np.delete(ids, gone[t]) if t in gone else ids for t, ids in enumerate(self.ids)]
-        return replace(self, ids=left)
+        if self.values is None:
+            return replace(self, ids=left)
+        kept = [np.delete(v, gone[t]) if t in gone else v for t, v in enumerate(self.values)]
+        return replace(self, ids=left, values=kept)
 
     def settled(self, t: int) -> str:
         """Why a token's label was not searched for; empty if it was."""
@@ -116,7 +121,10 @@ class IncrementalSearcher(Protocol):
 
 def token_groups(model: IncrementalSearcher, x: TokenRows, t: int) -> Features:
     """The features of a token."""
-    return Features(model.unary(x.ids[t]), lambda rows: x.names(t, rows), t)
+    weights = model.unary(x.ids[t])
+    if x.values is not None:
+        weights = weights * x.values[t][:, None]
+    return Features(weights, lambda rows: x.names(t, rows), t)
 
 
 def step_examples(

@@ -48,6 +48,7 @@ class NativeChain(Protocol):
         ptr: NDArray[np.int64],
         ids: NDArray[np.int32],
         threads: int,
+        values: NDArray[np.float32] | None = None,
     ) -> NDArray[np.int32]:
         """The best labels of all tokens."""
         ...
@@ -59,6 +60,7 @@ class NativeChain(Protocol):
         ids: NDArray[np.int32],
         k: int,
         threads: int,
+        values: NDArray[np.float32] | None = None,
     ) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int64]]:
         """The k best labellings of each sentence, their scores, and how many each sentence has."""
         ...
@@ -69,6 +71,7 @@ class NativeChain(Protocol):
         ptr: NDArray[np.int64],
         ids: NDArray[np.int32],
         threads: int,
+        values: NDArray[np.float32] | None = None,
     ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
         """p(y_t|x) of all tokens, and log Z of each sentence."""
         ...
@@ -134,7 +137,7 @@ class Additive:
 
     def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainScores:
         """Features, pairs and triples of labels, and pairs with what is observed beside them."""
-        weights, shared = _of_tokens(self.weights, found.ids), _double(self.weights)
+        weights, shared = found.times_values(_of_tokens(self.weights, found.ids)), _double(self.weights)
         names = labels.inner
         sums, terms = summing(weights), chain_terms(names, shared, len(weights))
         chain, seen = Chain(self.weights.Y, order=self.weights.order), found.observations
@@ -215,16 +218,18 @@ class Pruned:
         """Labels that are not tried at a token have minus infinity there."""
         for a, b, bounds in sentence_blocks(ptr, PRUNED):
             own, ids = rows.ptr[a : b + 1] - rows.ptr[a], rows.ids[rows.ptr[a] : rows.ptr[b]]
+            values = _values(rows, a, b)
             used, places = np.unique(ids, return_inverse=True)
             unary = np.zeros((b - a, self.weights.Y), np.float32)
-            score_rows(own, places.astype(np.int32), self.weights.of_features(used), unary)
-            unary[~self._tried(bounds, own, ids, threads)] = -np.inf
+            score_rows(own, places.astype(np.int32), self.weights.of_features(used), unary, values)
+            unary[~self._tried(bounds, own, ids, threads, values)] = -np.inf
             yield Parts(unary=unary, **self.weights.shared()), bounds
 
     def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainScores:
         """As of an additive chain, over the labels that pruning keeps."""
         every = found.ids
-        weights, blocks = _of_tokens(self.weights, every), _double(self.weights)
+        weights, blocks = found.times_values(_of_tokens(self.weights, every)), _double(self.weights)
+        values = found.values
         sums, terms = summing(weights), chain_terms(labels.inner, blocks, len(weights))
         bounds = np.array([0, len(weights)], np.int64)
 
@@ -234,7 +239,14 @@ class Pruned:
             unary = sums(without, tokens)
             left = [np.delete(ids, without[t]) if t in without else ids for t, ids in enumerate(every)]
             ptr = np.cumsum([0, *map(len, left)], dtype=np.int64)
-            unary[~self._tried(bounds, ptr, np.concatenate(left), 1)] = -np.inf
+            kept = None
+            if values is not None:
+                kept = [np.delete(v, without[t]) if t in without else v for t, v in enumerate(values)]
+            unary[
+                ~self._tried(
+                    bounds, ptr, np.concatenate(left), 1, None if kept is None else np.concatenate(kept)
+                )
+            ] = -np.inf
             return Parts(unary=unary, **blocks)
 
         return ChainScores(Chain(self.weights.Y), weights, found.names, tried, terms, lambda: whole)
@@ -252,10 +264,15 @@ class Pruned:
         return self.pruning.packed().details
 
     def _tried(
-        self, bounds: NDArray[np.int64], ptr: NDArray[np.int64], ids: NDArray[np.int32], threads: int
+        self,
+        bounds: NDArray[np.int64],
+        ptr: NDArray[np.int64],
+        ids: NDArray[np.int32],
+        threads: int,
+        values: NDArray[np.float32] | None,
     ) -> NDArray[np.bool_]:
         """Which labels each token tries: bool [tokens, Y]."""
-        p, _ = self.native.marginals(bounds, ptr, ids, threads)
+        p, _ = self.native.marginals(bounds, ptr, ids, threads, values)
         return np.asarray(p.reshape(-1, self.weights.Y) != 0)
 
 
@@ -263,10 +280,15 @@ class _Lattice(PrunedChain):
     """The pruned chain with the interface of the linear one."""
 
     def tag(
-        self, sentences: NDArray[np.int64], ptr: NDArray[np.int64], ids: NDArray[np.int32], threads: int
+        self,
+        sentences: NDArray[np.int64],
+        ptr: NDArray[np.int64],
+        ids: NDArray[np.int32],
+        threads: int,
+        values: NDArray[np.float32] | None = None,
     ) -> NDArray[np.int32]:
         """The best labels of all tokens."""
-        return self.kbest(sentences, ptr, ids, 1, threads)[0]
+        return self.kbest(sentences, ptr, ids, 1, threads, values)[0]
 
 
 @dataclass(frozen=True)
@@ -393,7 +415,7 @@ class LocallyNormalised:
 
     def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainScores:
         """Features, pairs of labels, and the log-normaliser of each decision."""
-        weights, blocks = _of_tokens(self.weights, found.ids), _double(self.weights)
+        weights, blocks = found.times_values(_of_tokens(self.weights, found.ids)), _double(self.weights)
         sums, named = summing(weights), chain_terms(labels.inner, blocks, len(weights))
         start, pair, end = blocks["start"], blocks["pair"], blocks["end"]
 
@@ -464,8 +486,14 @@ def _inside(bounds: NDArray[np.int64]) -> NDArray[np.bool_]:
 def sums_of_rows(rows: IdRows, a: int, b: int, w: NDArray[np.float32]) -> NDArray[np.float32]:
     """The sums of the weights of tokens a to b: float32 [b - a, Y]."""
     out = np.zeros((b - a, w.shape[1]), np.float32)
-    score_rows(rows.ptr[a : b + 1] - rows.ptr[a], rows.ids[rows.ptr[a] : rows.ptr[b]], w, out)
+    ids = rows.ids[rows.ptr[a] : rows.ptr[b]]
+    score_rows(rows.ptr[a : b + 1] - rows.ptr[a], ids, w, out, _values(rows, a, b))
     return out
+
+
+def _values(rows: IdRows, a: int, b: int) -> NDArray[np.float32] | None:
+    """The values of the features of tokens a to b; None: all are 1."""
+    return None if rows.values is None else rows.values[rows.ptr[a] : rows.ptr[b]]
 
 
 def _observations(rows: Any) -> NDArray[np.int32]:

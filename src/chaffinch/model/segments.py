@@ -177,7 +177,7 @@ class SegmentModel:
             structure=self.weights.structure,
             types=self.types,
             words=words,
-            tokens=[blocks["token"][ids] for ids in features.ids],
+            tokens=features.times_values([blocks["token"][ids] for ids in features.ids]),
             names=features.names,
             spans=self.spans.named(words, self.weights.L, blocks["span"]),
             pair=blocks["pair"],
@@ -334,7 +334,15 @@ def sentences_of(
     """The sentences of a table, with the features of their tokens and spans, for the core."""
     span_ptr, span_ids = spans.rows(table, int(longest.max()))
     return _core.SegmentProblem(
-        rows.sentences, rows.ptr, rows.ids, span_ptr, span_ids, F, len(spans.keys), longest
+        rows.sentences,
+        rows.ptr,
+        rows.ids,
+        span_ptr,
+        span_ids,
+        F,
+        len(spans.keys),
+        longest,
+        values=rows.values,
     )
 
 

@@ -166,7 +166,8 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
             learner = replace(learner, kept=duals)
     checkpoint = None
     if config.checkpoint is not None:
-        asked = fingerprint([repr(config), repr(chosen), str(task.seed)], inner.y, rows.ids)
+        own = () if rows.values is None else (rows.values,)
+        asked = fingerprint([repr(config), repr(chosen), str(task.seed)], inner.y, rows.ids, *own)
         checkpoint = Checkpoint(config.checkpoint, asked)
     training = train_tagger(
         task, learner, problem, models.model, patience=config.patience, checkpoint=checkpoint

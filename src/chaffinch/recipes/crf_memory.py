@@ -262,6 +262,9 @@ class CrfMemory:
             np.ascontiguousarray(self.rows.ids[np.repeat(tokens, counts)]),
             self.rows.observations[tokens],
             _bounds(lengths[kept]),
+            None
+            if self.rows.values is None
+            else np.ascontiguousarray(self.rows.values[np.repeat(tokens, counts)]),
         )
         duals = self.duals.of_sentences(kept, self.rows.sentences)
         return replace(self, rows=rows, y=self.y[tokens], weight=self.weight[kept], duals=duals)
@@ -291,6 +294,7 @@ class CrfMemory:
             np.concatenate([self.rows.ids, more.ids]),
             np.zeros((len(y) + len(inner.y), 0), np.int32),
             np.concatenate([self.rows.sentences, more.sentences[1:] + self.rows.sentences[-1]]),
+            _joined_values(self.rows, more),
         )
         at_gold = Duals.at_gold(more.sentences, inner.y, shape.Y, shape.S)
         return replace(
@@ -324,6 +328,7 @@ class CrfMemory:
             weight=self.weight,
             cost=margin_costs(self.labels, margin, recall) if margin else None,
             trainable=self._trainable(),
+            values=self.rows.values,
         )
         learner = CrfSdca(problem, c2, still=STILL * min(1.0, c2), skip_quiet=True, seed=self.seed)
         learner.restore(*self.duals.state(self.seed))
@@ -407,6 +412,18 @@ def _scheme_of(model: ChainModel) -> Scheme | None:
         if np.array_equal(follows, allowed):
             return scheme
     return None
+
+
+def _joined_values(first: FeatureRows, second: FeatureRows) -> NDArray[np.float32] | None:
+    """The values of the rows of both; None if all are 1."""
+    if first.values is None and second.values is None:
+        return None
+    return np.concatenate(
+        [
+            np.ones(len(rows.ids), np.float32) if rows.values is None else rows.values
+            for rows in (first, second)
+        ]
+    )
 
 
 def _bounds(lengths: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -172,7 +172,8 @@ class FixedWeights:
         token = np.repeat(np.arange(rows.n_tokens), np.diff(rows.ptr))
         used = np.isin(rows.ids, self.features)
         offset = np.zeros((rows.n_tokens, Y), np.float32)
-        np.add.at(offset, token[used], table[rows.ids[used]])
+        added = table[rows.ids[used]]
+        np.add.at(offset, token[used], added if rows.values is None else rows.values[used, None] * added)
         return offset
 
 
@@ -278,6 +279,7 @@ def crf_problem(
         observed=rows.observations if shape.observations else None,
         observations=shape.observations,
         trainable=trainable,
+        values=rows.values,
     )
     chain = Chain(shape.Y, order=shape.order) if chain is None else chain
     costs = None if cost is None else LabelCosts(cost)

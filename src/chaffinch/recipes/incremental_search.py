@@ -172,7 +172,7 @@ def _train_incremental(
     problem = Problem(
         IncrementalChain(labels, search, legality if config.constrain == "both" else Legality()),
         ContextScorer.zeros(encoder.n_features, len(labels), native_templates(encoder)),
-        ContextExamples(rows.sentences, rows.ptr, rows.ids, inner.y, observed, known),
+        ContextExamples(rows.sentences, rows.ptr, rows.ids, inner.y, observed, known, rows.values),
     )
 
     def model(scorer: ContextScorer) -> IncrementalModel:

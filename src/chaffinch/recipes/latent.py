@@ -83,7 +83,7 @@ def _train(
     problem = Problem(
         Refined(rules.chain(Y), shows),
         Linear(Layout.chain(encoder.n_features, Y)),
-        SentenceExamples(rows.sentences, rows.ptr, rows.ids, given.y),
+        SentenceExamples(rows.sentences, rows.ptr, rows.ids, given.y, values=rows.values),
         task.weight,
     )
 

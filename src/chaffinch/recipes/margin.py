@@ -143,7 +143,7 @@ def _train(
         raise ConfigError(f"learner {config.learner} does not go with fixed transitions; use frank-wolfe")
     map = None if degree == 1 else _checked(Monomials(F, degree, gamma, 1.0), Y)
     if map is None:
-        examples = SentenceExamples(rows.sentences, rows.ptr, rows.ids, inner.y)
+        examples = SentenceExamples(rows.sentences, rows.ptr, rows.ids, inner.y, values=rows.values)
         problem = Problem(chain, Linear(Layout.chain(F, Y)), examples, task.weight)
     else:
         products = MonomialExamples(rows.sentences, *sorted_rows(rows, F), inner.y, map)

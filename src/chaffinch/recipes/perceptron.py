@@ -96,7 +96,7 @@ def _train_chain(
     problem = Problem(
         rules.chain(Y),
         Linear(Layout.chain(encoder.n_features, Y)),
-        SentenceExamples(rows.sentences, rows.ptr, rows.ids, inner.y),
+        SentenceExamples(rows.sentences, rows.ptr, rows.ids, inner.y, values=rows.values),
     )
 
     def model(scorer: Linear) -> ChainModel:

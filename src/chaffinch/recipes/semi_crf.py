@@ -74,7 +74,7 @@ def train(task: TaggingTask, config: SemiCrf) -> Trained:
     problem = Problem(
         scorer.structure,
         scorer,
-        SegmentExamples(rows.sentences, rows.ptr, rows.ids, span_ptr, span_ids, gold, gold_ptr),
+        SegmentExamples(rows.sentences, rows.ptr, rows.ids, span_ptr, span_ids, gold, gold_ptr, rows.values),
         task.weight,
         PlaceCosts(chosen.margin, chosen.recall) if chosen.margin > 0 else None,
         task.seed,

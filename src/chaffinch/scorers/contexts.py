@@ -70,7 +70,7 @@ class ContextScorer:
 
     def rows(self, x: ContextFeatures, t: int, decided: Sequence[int]) -> list[int]:
         """The rows of w that score position t, given the labels decided so far (-1: not decided)."""
-        ptr, ids = x.tokens
+        ptr, ids = x.tokens.ptr, x.tokens.ids
         seen = context_keys(self.templates, self.Y, x.observations[t], t, decided)
         first = self.first
         return [*ids[ptr[t] : ptr[t + 1]].tolist(), *(first[l] + key for l, key in seen)]

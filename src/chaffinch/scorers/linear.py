@@ -16,10 +16,14 @@ LINE = 16  # floats in a cache line; every block is aligned to one
 
 
 class Example(NamedTuple):
-    """Features of T positions (or candidates) as CSR: those of position t are ``ids[ptr[t]:ptr[t + 1]]``."""
+    """Features of T positions (or candidates) as CSR: those of position t are ``ids[ptr[t]:ptr[t + 1]]``.
+
+    values: float32 [nnz], the values of the features; None: all are 1
+    """
 
     ptr: NDArray[np.int64]
     ids: NDArray[np.int32]
+    values: NDArray[np.float32] | None = None
 
     @property
     def T(self) -> int:
@@ -157,7 +161,7 @@ class Layout:
 class Linear:
     """Scores that are sums of weights: a row of w for each feature, and blocks that every example shares.
 
-        unary[t, y] = sum over the features f of position t of w.unary[f, y]      (or choice[y], T = 1)
+        unary[t, y] = sum over the features f of position t of v w.unary[f, y]    (or choice[y], T = 1)
         unary[t, y] = sum over d of x[t, d] w.unary[d, y]                         (Dense)
         pair, start, end = w.pair, w.start, w.end
 
@@ -228,7 +232,7 @@ class Linear:
         if isinstance(x, Dense):
             _core.dense_score(x.rows, w, out)
         else:
-            _core.score_rows(x.ptr, x.ids, w, out)
+            _core.score_rows(x.ptr, x.ids, w, out, x.values)
 
     def _add(
         self, x: Example | Dense, delta: NDArray[np.float32], step: float, w: NDArray[np.float32]
@@ -236,12 +240,12 @@ class Linear:
         if isinstance(x, Dense):
             _core.dense_add(x.rows, delta, step, w)
         else:
-            _core.add_rows(x.ptr, x.ids, delta, step, w)
+            _core.add_rows(x.ptr, x.ids, delta, step, w, x.values)
 
     def _squared_length(self, x: Example | Dense, delta: NDArray[np.float32]) -> float:
         if isinstance(x, Dense):
             return float(np.sum((x.rows.T.astype(np.float64) @ delta) ** 2))
-        return float(_core.squared_length(x.ptr, x.ids, delta))
+        return float(_core.squared_length(x.ptr, x.ids, delta, x.values))
 
     def _rows(self, x: Example | Dense, block: NDArray[np.floating]) -> NDArray[np.float32]:
         b = self._features

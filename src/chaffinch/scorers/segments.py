@@ -147,12 +147,14 @@ def places_of(y: int, length: int) -> list[int]:
 
 
 def _summed(x: Example, w: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The sum of the rows of w that each row of x names."""
+    """The sum of the rows of w that each row of x names, times their values."""
     out = np.zeros((x.T, w.shape[1]))
-    np.add.at(out, np.repeat(np.arange(x.T), np.diff(x.ptr)), w[x.ids])
+    rows = w[x.ids] if x.values is None else x.values[:, None] * w[x.ids]
+    np.add.at(out, np.repeat(np.arange(x.T), np.diff(x.ptr)), rows)
     return out
 
 
 def _add(x: Example, delta: NDArray[np.floating], w: NDArray[np.float32]) -> None:
-    """Add each row of delta to the rows of w that this row of x names."""
-    np.add.at(w, x.ids, np.repeat(delta, np.diff(x.ptr), axis=0).astype(np.float32))
+    """Add each row of delta, times the values, to the rows of w that this row of x names."""
+    rows = np.repeat(delta, np.diff(x.ptr), axis=0)
+    np.add.at(w, x.ids, (rows if x.values is None else x.values[:, None] * rows).astype(np.float32))

@@ -10,18 +10,20 @@ namespace chaffinch::learners {
 
 namespace {
 
-void gather(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* w, std::int64_t S,
-            float* out) {
-    scorers::score_rows(ptr, ids, w, S, out);
+void gather(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* values, const float* w,
+            std::int64_t S, float* out) {
+    scorers::score_rows(ptr, ids, w, S, out, values);
 }
 
-void gather(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const double* w, std::int64_t S,
-            double* out) {
+void gather(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* values, const double* w,
+            std::int64_t S, double* out) {
     for (std::size_t t = 0; t + 1 < ptr.size(); ++t) {
         double* here = out + static_cast<std::int64_t>(t) * S;
         std::fill_n(here, S, 0.0);
-        for (std::int64_t k = ptr[t]; k < ptr[t + 1]; ++k)
-            for (std::int64_t y = 0; y < S; ++y) here[y] += w[ids[k] * S + y];
+        for (std::int64_t k = ptr[t]; k < ptr[t + 1]; ++k) {
+            const double v = values ? static_cast<double>(values[k]) : 1.0;
+            for (std::int64_t y = 0; y < S; ++y) here[y] += v * w[ids[k] * S + y];
+        }
     }
 }
 
@@ -68,7 +70,7 @@ template <class Real> void CrfOracle<Real>::score(std::int64_t n) {
     n_ = n;
     const std::int64_t T = data_.length(n), S = shape_.S();
     const auto ptr = data_.ptr.subspan(static_cast<std::size_t>(data_.begin(n)), static_cast<std::size_t>(T + 1));
-    gather(ptr, data_.ids, w_, S, machine::room(scores_, T * S));
+    gather(ptr, data_.ids, data_.values, w_, S, machine::room(scores_, T * S));
     score_rest();
 }
 

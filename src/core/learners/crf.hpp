@@ -1,6 +1,6 @@
 // The linear-chain conditional random field over compressed feature rows.
 //
-//   s(x, y) = sum_t sum_{f at t} unary[f][y_t]  +  the chain's start, end, pair (triple, first, last: second order)
+//   s(x, y) = sum_t sum_{f at t} v unary[f][y_t]  +  the chain's start, end, pair (triple, first, last: second order)
 //           + sum_t sum_l  bigram_l[o_l(t)][y_{t-1}][y_t]        l: templates that observe the input on a label pair
 //   log p(y | x) = s(x, y) - log Z(x)
 //
@@ -65,6 +65,7 @@ struct CrfData {
     std::span<const std::int64_t> ptr;       // [T+1]  bounds into ids
     std::span<const std::int32_t> ids;       // [nnz]  features of each token
     std::span<const std::int32_t> y;         // [T]    gold labels; ignored where soft or allowed speaks
+    const float* values = nullptr;           // [nnz]  the value v of each feature; absent: 1
     const float* soft = nullptr;             // [T][Y] a distribution over labels instead of y
     const std::uint8_t* allowed = nullptr;   // [T][Y] partial labels: the gold sum runs over all that are allowed
     const float* weight = nullptr;           // [N]    how much each sentence counts

@@ -89,12 +89,16 @@ void CrfBatch::make_part(const std::vector<std::int32_t>& row_of) {
     part.ptr.reserve(data_.ptr.size());
     for (std::int64_t t = 0; t < data_.T(); ++t) {
         for (std::int64_t k = data_.ptr[t]; k < data_.ptr[t + 1]; ++k)
-            if (row_of[data_.ids[k]] >= 0) part.ids.push_back(row_of[data_.ids[k]]);
+            if (row_of[data_.ids[k]] >= 0) {
+                part.ids.push_back(row_of[data_.ids[k]]);
+                if (data_.values) part.values.push_back(data_.values[k]);
+            }
         part.ptr.push_back(std::ssize(part.ids));
     }
     part.data = data_;
     part.data.ptr = part.ptr;
     part.data.ids = part.ids;
+    if (data_.values) part.data.values = part.values.data();
     const std::int64_t S = shape_.S(), moved = part.shape.pair() - shape_.pair();
     const auto pack = [&](const auto* from, auto& to) {
         to.resize(static_cast<std::size_t>(part.shape.size()));

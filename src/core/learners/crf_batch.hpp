@@ -40,6 +40,7 @@ class CrfBatch {
         CrfData data;
         std::vector<std::int64_t> ptr;
         std::vector<std::int32_t> ids;
+        std::vector<float> values;
         std::vector<std::uint8_t> trainable;
         std::unique_ptr<CrfObjective<float>> objective;
         machine::AlignedVector<float> w, gradient;

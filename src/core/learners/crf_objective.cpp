@@ -14,34 +14,44 @@ namespace {
 
 constexpr std::int64_t features_per_block = 2048;
 
+// How the rows of delta count: each alike, times the value of the feature there, or times its square.
+enum class Power { none, value, square };
+
 // out = the sum of the rows of delta at n tokens.
-template <class Real>
-CHAFFINCH_INLINE void sum_rows(const std::int32_t* tokens, std::int64_t n, const Real* delta, std::int64_t S, Real* out) {
+template <Power power, class Real>
+CHAFFINCH_INLINE void sum_rows(const std::int32_t* tokens, [[maybe_unused]] const float* values, std::int64_t n,
+                               const Real* delta, std::int64_t S, Real* out) {
     constexpr std::int64_t ahead = 8;
     std::fill_n(out, S, Real(0));
     for (std::int64_t k = 0; k < n; ++k) {
         if (k + ahead < n) __builtin_prefetch(delta + tokens[k + ahead] * S);
         const Real* row = delta + tokens[k] * S;
-        for (std::int64_t y = 0; y < S; ++y) out[y] += row[y];
+        if constexpr (power == Power::none) {
+            for (std::int64_t y = 0; y < S; ++y) out[y] += row[y];
+        } else {
+            const Real v = static_cast<Real>(values[k]), by = power == Power::square ? v * v : v;
+            for (std::int64_t y = 0; y < S; ++y) out[y] += by * row[y];
+        }
     }
 }
 
 // The rows of features from .. to. A long sum is made of short runs in the storage type, added up in double.
-template <class Real>
+template <Power power, class Real>
 CHAFFINCH_INLINE void gather_rows(const FeatureTokens& index, std::int64_t from, std::int64_t to, const Real* delta,
                                   std::int64_t S, Real* run, double* total, Real* out) {
     constexpr std::int64_t longest = 256;
     for (std::int64_t f = from; f < to; ++f) {
         const std::int32_t* tokens = index.tokens.data() + index.ptr[f];
+        const float* values = power == Power::none ? nullptr : index.values.data() + index.ptr[f];
         const std::int64_t n = index.ptr[f + 1] - index.ptr[f];
         Real* row = out + f * S;
         if (n <= longest) {
-            sum_rows(tokens, n, delta, S, row);
+            sum_rows<power>(tokens, values, n, delta, S, row);
             continue;
         }
         std::fill_n(total, S, 0.0);
         for (std::int64_t k = 0; k < n; k += longest) {
-            sum_rows(tokens + k, std::min(longest, n - k), delta, S, run);
+            sum_rows<power>(tokens + k, power == Power::none ? nullptr : values + k, std::min(longest, n - k), delta, S, run);
             for (std::int64_t y = 0; y < S; ++y) total[y] += static_cast<double>(run[y]);
         }
         for (std::int64_t y = 0; y < S; ++y) row[y] = static_cast<Real>(total[y]);
@@ -62,21 +72,34 @@ std::vector<std::int64_t> even_blocks(const CrfData& data, std::int64_t bytes_ea
 
 } // namespace
 
-// Plain functions, so that each can be cloned for the machine's vectors.
+// Plain functions, so that each can be cloned for the machine's vectors. squared: of values, where there are any.
 CHAFFINCH_HOT void gather_block(const FeatureTokens& index, std::int64_t from, std::int64_t to, const float* delta,
-                                std::int64_t S, float* run, double* total, float* out) {
-    gather_rows(index, from, to, delta, S, run, total, out);
+                                std::int64_t S, bool squared, float* run, double* total, float* out) {
+    if (index.values.empty())
+        gather_rows<Power::none>(index, from, to, delta, S, run, total, out);
+    else if (squared)
+        gather_rows<Power::square>(index, from, to, delta, S, run, total, out);
+    else
+        gather_rows<Power::value>(index, from, to, delta, S, run, total, out);
 }
 void gather_block(const FeatureTokens& index, std::int64_t from, std::int64_t to, const double* delta, std::int64_t S,
-                  double* run, double* total, double* out) {
-    gather_rows(index, from, to, delta, S, run, total, out);
+                  bool squared, double* run, double* total, double* out) {
+    if (index.values.empty())
+        gather_rows<Power::none>(index, from, to, delta, S, run, total, out);
+    else if (squared)
+        gather_rows<Power::square>(index, from, to, delta, S, run, total, out);
+    else
+        gather_rows<Power::value>(index, from, to, delta, S, run, total, out);
 }
 
-FeatureTokens transposed(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, std::int64_t F) {
+FeatureTokens transposed(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, std::int64_t F,
+                         const float* values) {
     FeatureTokens made;
     made.tokens.resize(ids.size());
-    made.ptr = machine::transpose(ptr, ids, F, [&](std::int64_t at, std::int64_t t, std::int64_t) {
+    if (values) made.values.resize(ids.size());
+    made.ptr = machine::transpose(ptr, ids, F, [&](std::int64_t at, std::int64_t t, std::int64_t k) {
         made.tokens[at] = static_cast<std::int32_t>(t);
+        if (values) made.values[at] = values[k];
     });
     return made;
 }
@@ -85,7 +108,7 @@ template <class Real>
 CrfObjective<Real>::CrfObjective(const CrfShape& shape, const CrfData& data, double c2, const std::uint8_t* trainable,
                                  std::size_t threads)
     : shape_(shape), data_(data), c2_(c2), trainable_(trainable), threads_(threads),
-      index_(transposed(data.ptr, data.ids, shape.F)),
+      index_(transposed(data.ptr, data.ids, shape.F, data.values)),
       blocks_(even_blocks(data, (shape.size() - shape.pair()) * static_cast<std::int64_t>(sizeof(double)))) {
     machine::room(delta_, data.T() * shape.S());
 }
@@ -158,8 +181,8 @@ template <class Real> double CrfObjective<Real>::sweep(const Real* w, Real* out,
         machine::AlignedVector<Real> run(static_cast<std::size_t>(S));
         std::vector<double> total(static_cast<std::size_t>(S));
         const std::int64_t from = static_cast<std::int64_t>(r) * features_per_block;
-        gather_block(index_, from, std::min(from + features_per_block, shape_.F), delta_.data(), S, run.data(),
-                     total.data(), out);
+        gather_block(index_, from, std::min(from + features_per_block, shape_.F), delta_.data(), S,
+                     want == Want::fisher, run.data(), total.data(), out);
     });
     return value;
 }

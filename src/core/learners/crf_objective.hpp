@@ -19,9 +19,12 @@ namespace chaffinch::learners {
 struct FeatureTokens {
     std::vector<std::int64_t> ptr;    // [F+1]
     std::vector<std::int32_t> tokens; // [nnz]
+    std::vector<float> values;        // [nnz] of the feature at the token; empty: all are 1
 };
 
-FeatureTokens transposed(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, std::int64_t F);
+// values: [nnz] beside ids, or null
+FeatureTokens transposed(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, std::int64_t F,
+                         const float* values = nullptr);
 
 template <class Real> class CrfObjective {
   public:
@@ -33,7 +36,7 @@ template <class Real> class CrfObjective {
     double operator()(const Real* w, Real* gradient);
 
     // The diagonal of the Fisher information of the unary weights and of the pairs, as if positions were independent:
-    // sum_n k_n p (1 - p), without the penalty. diagonal [size], overwritten.
+    // sum_n k_n v^2 p (1 - p), without the penalty. diagonal [size], overwritten.
     void fisher(const Real* w, Real* diagonal);
 
   private:

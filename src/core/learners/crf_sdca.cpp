@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 namespace chaffinch::learners {
 
@@ -35,8 +36,9 @@ void prefetch(const float* from, std::int64_t n) {
 } // namespace
 
 // fresh := d = fresh - m, zero rows where nothing moved by `still`; K and B of the nodes. T rows of S.
-CHAFFINCH_HOT Change node_change(std::int64_t T, std::int64_t S, const std::int64_t* ptr, const float* m, float still,
-                                 float* fresh) {
+// squares [T]: |phi_t|^2; null: as many as the token has features.
+CHAFFINCH_HOT Change node_change(std::int64_t T, std::int64_t S, const std::int64_t* ptr, const double* squares,
+                                 const float* m, float still, float* fresh) {
     Change change;
     for (std::int64_t t = 0; t < T; ++t) {
         const float* __restrict stored = m + t * S;
@@ -60,7 +62,8 @@ CHAFFINCH_HOT Change node_change(std::int64_t T, std::int64_t S, const std::int6
             for (std::int64_t y = 0; y < S; ++y) row[y] = 0;
             continue;
         }
-        const auto features = static_cast<double>(ptr[t + 1] - ptr[t] + (t == 0) + (t == T - 1));
+        const double features = (squares ? squares[t] : static_cast<double>(ptr[t + 1] - ptr[t])) +
+                                static_cast<double>((t == 0) + (t == T - 1));
         change.K += static_cast<double>(K);
         change.B += features * static_cast<double>(B);
     }
@@ -81,9 +84,10 @@ CHAFFINCH_HOT double pair_change(std::int64_t n, const float* m, float* fresh) {
     return sum;
 }
 
-// Sum over groups of tokens of |sum of d_t|^2 - sum of |d_t|^2.
-CHAFFINCH_HOT double shared_rows(std::span<const std::int64_t> ptr, const std::int32_t* tokens, std::int64_t S,
-                                 const float* d) {
+// Sum over groups of tokens of |sum of d_t|^2 - sum of |d_t|^2, each d_t times its value.
+template <bool valued>
+CHAFFINCH_INLINE double sum_shared(std::span<const std::int64_t> ptr, const std::int32_t* tokens,
+                                   [[maybe_unused]] const float* values, std::int64_t S, const float* d) {
     double total = 0;
     for (std::size_t k = 0; k + 1 < ptr.size(); ++k) {
         float product[machine::lanes] = {};
@@ -92,14 +96,21 @@ CHAFFINCH_HOT double shared_rows(std::span<const std::int64_t> ptr, const std::i
             for (std::int64_t i = ptr[k]; i < ptr[k + 1]; ++i) {
                 const float* __restrict row = d + tokens[i] * S + y;
                 for (std::int64_t l = 0; l < machine::lanes; ++l) {
-                    product[l] += sum[l] * row[l];
-                    sum[l] += row[l];
+                    const float here = valued ? values[i] * row[l] : row[l];
+                    product[l] += sum[l] * here;
+                    sum[l] += here;
                 }
             }
         }
         for (const float p : product) total += static_cast<double>(p);
     }
     return 2 * total;
+}
+
+// values: beside tokens; null: all are 1
+CHAFFINCH_HOT double shared_rows(std::span<const std::int64_t> ptr, const std::int32_t* tokens, const float* values,
+                                 std::int64_t S, const float* d) {
+    return values ? sum_shared<true>(ptr, tokens, values, S, d) : sum_shared<false>(ptr, tokens, nullptr, S, d);
 }
 
 CrfSdca::CrfSdca(const CrfShape& shape, const CrfData& data, const SdcaSettings& settings,
@@ -111,6 +122,18 @@ CrfSdca::CrfSdca(const CrfShape& shape, const CrfData& data, const SdcaSettings&
     std::iota(order_.begin(), order_.end(), std::int64_t{0});
     start_at_gold();
     find_repeats();
+    if (!data.values) return;
+    squares_.resize(static_cast<std::size_t>(data.T()));
+    for (std::int64_t t = 0; t < data.T(); ++t)
+        for (std::int64_t k = data.ptr[t]; k < data.ptr[t + 1]; ++k)
+            squares_[t] += static_cast<double>(data.values[k]) * static_cast<double>(data.values[k]);
+}
+
+// The mean of v^2 over the features of a sentence; 1 without values.
+double CrfSdca::mean_square(std::int64_t n) const {
+    const std::int64_t begin = data_.begin(n), end = begin + data_.length(n), cells = data_.ptr[end] - data_.ptr[begin];
+    if (squares_.empty() || cells == 0) return 1;
+    return std::accumulate(squares_.begin() + begin, squares_.begin() + end, 0.0) / static_cast<double>(cells);
 }
 
 // Tokens of a sentence that share a feature, feature by feature.
@@ -133,9 +156,11 @@ void CrfSdca::find_repeats() {
                 if (uses[f] > 1) { // its first use: make room for all
                     place[f] = static_cast<std::int32_t>(tokens_.size());
                     tokens_.resize(tokens_.size() + static_cast<std::size_t>(uses[f]));
+                    if (data_.values) values_.resize(tokens_.size());
                     shared_.push_back(static_cast<std::int64_t>(tokens_.size()));
                     uses[f] = -1;
                 }
+                if (data_.values) values_[static_cast<std::size_t>(place[f])] = data_.values[k];
                 tokens_[static_cast<std::size_t>(place[f]++)] = static_cast<std::int32_t>(t);
             }
         groups_.push_back(static_cast<std::int64_t>(shared_.size()) - 1);
@@ -146,7 +171,7 @@ void CrfSdca::find_repeats() {
 double CrfSdca::shared_length(std::int64_t n, const float* d) const {
     return shared_rows(std::span(shared_).subspan(static_cast<std::size_t>(groups_[n]),
                                                   static_cast<std::size_t>(groups_[n + 1] - groups_[n] + 1)),
-                       tokens_.data(), shape_.S(), d);
+                       tokens_.data(), values_.empty() ? nullptr : values_.data(), shape_.S(), d);
 }
 
 std::int64_t CrfSdca::bytes_needed(const CrfShape& shape, const CrfData& data) {
@@ -281,10 +306,12 @@ float CrfSdca::visit(std::int64_t n) {
     float* m_pairs = pair_marginals(n);
     float* d = parts_.nodes.data();
     float* d_pairs = parts_.chain.data();
-    Change change = node_change(T, S, data_.ptr.data() + data_.begin(n), m, static_cast<float>(settings_.still), d);
+    Change change = node_change(T, S, data_.ptr.data() + data_.begin(n),
+                                squares_.empty() ? nullptr : squares_.data() + data_.begin(n), m,
+                                static_cast<float>(settings_.still), d);
     change.B += pair_change(shape_.Y * S, m_pairs, d_pairs) + shared_length(n, d);
 
-    double g = std::min(0.5, settings_.first_rate * settings_.c2 / k_n);
+    double g = std::min(0.5, settings_.first_rate * settings_.c2 / (k_n * std::max(1.0, mean_square(n))));
     if (memory.met) {
         const bool rose = change.K * k_n > worse * static_cast<double>(memory.change);
         memory.smaller = rose ? std::min(raised * memory.smaller, most_raised) : std::max(lowered * memory.smaller, 1.0f);

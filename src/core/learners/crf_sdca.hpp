@@ -28,7 +28,7 @@ namespace chaffinch::learners {
 struct SdcaSettings {
     double c2 = 1;
     double factor = 2;        // for labels that go together
-    double first_rate = 0.15; // g at the first visit is min(0.5, first_rate c2 / k_n)
+    double first_rate = 0.15; // g at the first visit is min(0.5, first_rate c2 / k_n), less where values exceed 1
     double still = 0.001;     // a token whose marginals change by less is left alone
     bool skip_quiet = true;   // from the third pass on sentences with little to change are visited less often, those
                               // with much to change several times
@@ -82,6 +82,7 @@ class CrfSdca {
     void start_at_gold();
     void find_repeats();
     double shared_length(std::int64_t n, const float* d) const;
+    double mean_square(std::int64_t n) const;
     float visit(std::int64_t n);
     float* node_marginals(std::int64_t n) { return nodes_.data() + data_.begin(n) * shape_.S(); } // [T][S]
     float* pair_marginals(std::int64_t n) { return pairs_.data() + n * shape_.Y * shape_.S(); }   // [Y][S]
@@ -98,6 +99,8 @@ class CrfSdca {
     std::vector<std::int64_t> groups_; // [N+1]         bounds into shared_
     std::vector<std::int64_t> shared_; // [groups + 1]  bounds into tokens_, a group for each feature that a sentence repeats
     std::vector<std::int32_t> tokens_; // the positions that have it
+    std::vector<float> values_;        // with these values; empty: all are 1
+    std::vector<double> squares_;      // [T] sum of v^2 over the features of a token; empty: all values are 1
     std::vector<std::int64_t> order_;
     machine::Random random_;
     std::int64_t passes_ = 0;

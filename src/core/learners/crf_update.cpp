@@ -19,7 +19,7 @@ CHAFFINCH_HOT void move_where(std::int64_t n, const float* d, float step, const 
 // S: whole lanes.
 CHAFFINCH_HOT void add_rows_where(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids,
                                   const float* delta, float step, std::int64_t S, const std::uint8_t* trainable,
-                                  float* w) {
+                                  float* w, const float* values) {
     constexpr std::int64_t ahead = 24;
     typedef std::uint8_t Flags __attribute__((vector_size(machine::lanes)));
     const std::int64_t end = ptr.back();
@@ -33,13 +33,14 @@ CHAFFINCH_HOT void add_rows_where(std::span<const std::int64_t> ptr, std::span<c
             }
             const std::uint8_t* may = trainable + ids[k] * S;
             float* row = w + ids[k] * S;
+            const float by = values ? step * values[k] : step;
             for (std::int64_t y = 0; y < S; y += machine::lanes) {
                 Flags flags;
                 machine::Pack<float> d, to;
                 std::memcpy(&flags, may + y, sizeof flags);
                 std::memcpy(&d, here + y, sizeof d);
                 std::memcpy(&to, row + y, sizeof to);
-                d *= step;
+                d *= by;
                 to += __builtin_convertvector(flags, machine::Pack<std::int32_t>) != 0 ? d : machine::Pack<float>{};
                 std::memcpy(row + y, &to, sizeof to);
             }
@@ -61,17 +62,17 @@ CHAFFINCH_HOT double squared_norm(std::int64_t n, const float* w) {
 }
 
 void add_rows(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* delta, float step,
-              std::int64_t S, const std::uint8_t* trainable, float* w) {
+              std::int64_t S, const std::uint8_t* trainable, float* w, const float* values) {
     if (trainable)
-        add_rows_where(ptr, ids, delta, step, S, trainable, w);
+        add_rows_where(ptr, ids, delta, step, S, trainable, w, values);
     else
-        scorers::add_rows(ptr, ids, delta, step, S, w);
+        scorers::add_rows(ptr, ids, delta, step, S, w, values);
 }
 
 void add_parts(const CrfShape& shape, const CrfData& data, std::int64_t n, const CrfParts<float>& d, float step,
                const std::uint8_t* trainable, float* w) {
     const auto begin = static_cast<std::size_t>(data.begin(n)), bounds = static_cast<std::size_t>(data.length(n)) + 1;
-    add_rows(data.ptr.subspan(begin, bounds), data.ids, d.nodes.data(), step, shape.S(), trainable, w);
+    add_rows(data.ptr.subspan(begin, bounds), data.ids, d.nodes.data(), step, shape.S(), trainable, w, data.values);
     add_chain(shape, data, n, d, step, trainable, w);
 }
 

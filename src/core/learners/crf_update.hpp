@@ -9,7 +9,7 @@ namespace chaffinch::learners {
 
 // add_rows of score.hpp with such weights. S: whole lanes.
 void add_rows(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* delta, float step,
-              std::int64_t S, const std::uint8_t* trainable, float* w);
+              std::int64_t S, const std::uint8_t* trainable, float* w, const float* values);
 
 // w += step * F_n(d): the scatter of parts d of sentence n.
 void add_parts(const CrfShape& shape, const CrfData& data, std::int64_t n, const CrfParts<float>& d, float step,

@@ -1,7 +1,7 @@
 // The features in two halves, for two threads: each reads and moves the rows of its own half alone, so that these stay
 // in its core's cache, and no row is ever written by both.
 //
-//   scores[t][y] = (sum over f of the first half at t of w[f][y]) + (the same of the second)
+//   scores[t][y] = (sum over f of the first half at t of v w[f][y]) + (the same of the second)
 //
 // One thread that does both halves computes the same floats.
 #pragma once
@@ -30,12 +30,15 @@ class FeatureHalf {
 
   private:
     std::span<const std::int64_t> ptr(std::size_t i) const;
+    const float* values() const { return valued_ ? values_.data() : nullptr; }
 
     int half_;
     std::int64_t S_ = 0;
     std::vector<std::int64_t> first_;    // [sentences + 1]  bounds in tokens
     std::vector<std::int64_t> ptr_;      // [tokens + 1]     bounds into ids
     std::vector<std::int32_t> ids_;
+    std::vector<float> values_;          // beside ids, if the data have values
+    bool valued_ = false;
     machine::AlignedVector<float> scores_;        // [tokens][S]
 };
 

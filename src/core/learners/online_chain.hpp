@@ -78,7 +78,7 @@ class ChainSearch {
 
     void score(const OnlineWeights& weights, std::int64_t from, std::int64_t T) {
         scorers::score_rows(examples_.ptr.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(T + 1)),
-                   examples_.ids, weights.w(), cells_.S, machine::room(unary_, T * cells_.S));
+                   examples_.ids, weights.w(), cells_.S, machine::room(unary_, T * cells_.S), examples_.values);
     }
 
     // Hamming cost as potentials: one for every wrong label.
@@ -120,8 +120,9 @@ class ChainSearch {
             if (!same)
                 for (std::int64_t k = examples_.ptr[from + t]; k < examples_.ptr[from + t + 1]; ++k) {
                     const std::int64_t row = examples_.ids[k] * S;
-                    out.add(row + y[t], 1);
-                    out.add(row + y_hat[t], -1);
+                    const float value = examples_.value(k);
+                    out.add(row + y[t], value);
+                    out.add(row + y_hat[t], -value);
                 }
             if (t > 0 && !(same && y[t - 1] == y_hat[t - 1])) {
                 out.add(cells_.pair + y[t - 1] * S + y[t], 1);

@@ -11,11 +11,13 @@
 
 namespace chaffinch::learners {
 
-// w[r] += step * delta[label of r], for the rows of n features.
+// w[r] += step * v * delta[label of r], for the rows of n features of values v; null: all are 1.
 CHAFFINCH_HOT void scatter_labels(const std::int64_t* ptr, const std::uint16_t* labels, const std::int32_t* ids,
-                                  std::int64_t n, const float* delta, float step, float* w) {
-    for (std::int64_t k = 0; k < n; ++k)
-        for (std::int64_t r = ptr[ids[k]]; r < ptr[ids[k] + 1]; ++r) w[r] += step * delta[labels[r]];
+                                  std::int64_t n, const float* delta, float step, const float* values, float* w) {
+    for (std::int64_t k = 0; k < n; ++k) {
+        const float by = values ? step * values[k] : step;
+        for (std::int64_t r = ptr[ids[k]]; r < ptr[ids[k] + 1]; ++r) w[r] += by * delta[labels[r]];
+    }
 }
 
 CHAFFINCH_HOT void scale_all(std::int64_t n, float s, float* w) {
@@ -114,7 +116,7 @@ structures::LatticeWeights PrunedSgd::lattice_weights(double scale) const {
 
 void PrunedSgd::build(std::int64_t n, double scale) {
     const auto begin = static_cast<std::size_t>(data_.begin(n)), T = static_cast<std::size_t>(data_.length(n));
-    lattice_.build(lattice_weights(scale), data_.ptr.subspan(begin, T + 1), data_.ids, settings_.pruning);
+    lattice_.build(lattice_weights(scale), data_.ptr.subspan(begin, T + 1), data_.ids, settings_.pruning, data_.values);
 }
 
 // The loss of the chain over the states, and its step.
@@ -173,7 +175,8 @@ double PrunedSgd::apart(std::int64_t n, float step) {
 
 void PrunedSgd::scatter(std::int64_t token, float step) {
     const std::int64_t from = data_.ptr[token], n = data_.ptr[token + 1] - from;
-    scatter_labels(w_.ptr.data(), w_.labels.data(), data_.ids.data() + from, n, delta_.data(), step, w_.unary.data());
+    scatter_labels(w_.ptr.data(), w_.labels.data(), data_.ids.data() + from, n, delta_.data(), step,
+                   data_.values ? data_.values + from : nullptr, w_.unary.data());
 }
 
 // Every feature gets weights for the labels that are likely at its tokens, besides those that it has.

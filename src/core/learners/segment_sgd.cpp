@@ -90,7 +90,7 @@ double SegmentSgd::sentence(std::int64_t n, float scale, float step, float* w) {
                 spans[(t * L + l - 1) * Z + y] = x;
                 for (std::int64_t k = 0; k < l; ++k) places[(t + k) * S + scorers::SegmentShape::place(y, k, l)] += x;
             }
-    scorers::add_rows(rows_.token_ptr.subspan(at, T + 1), rows_.token_ids, places, step, S, w);
+    scorers::add_rows(rows_.token_ptr.subspan(at, T + 1), rows_.token_ids, places, step, S, w, rows_.token_values);
     scorers::add_rows(rows_.span_ptr.subspan(at * L, T * L + 1), rows_.span_ids, spans, step, Z, w + shape_.span_at());
     const auto move = [&](const std::vector<double>& delta, std::int64_t to) {
         for (std::size_t k = 0; k < delta.size(); ++k)

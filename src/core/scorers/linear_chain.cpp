@@ -40,7 +40,7 @@ void for_each_sentence(const SentenceRows& x, const machine::AlignedVector<float
             if (T == 0) continue;
             float* unary = machine::room(scores, T * S);
             score_rows(x.ptr.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(T + 1)), x.ids,
-                       w.data(), S, unary);
+                       w.data(), S, unary, x.values);
             work(workspace, n, structures::ChainSentence<float>{.unary = unary, .T = T, .stride = S});
         }
     });

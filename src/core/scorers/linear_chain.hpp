@@ -1,8 +1,8 @@
 // A trained linear chain: rows of feature ids in, labels out, many sentences at a time.
 //
-//   score(x, y) = start[y_0] + end[y_{T-1}] + sum_t sum_{f at t} unary[f][y_t] + sum_t pair[y_{t-1}][y_t]
+//   score(x, y) = start[y_0] + end[y_{T-1}] + sum_t sum_{f at t} v unary[f][y_t] + sum_t pair[y_{t-1}][y_t]
 //
-// and, for the second order, the terms of chain.hpp. A weight of -inf forbids. A sentence that no labelling can
+// v: the value of f at t, 1 where there are no values; and, for the second order, the terms of chain.hpp. A weight of -inf forbids. A sentence that no labelling can
 // produce gets label 0 from the first position that cannot be reached, and before it the best way to get there:
 // what the plain algorithm gives when it compares minus infinity with itself.
 #pragma once
@@ -21,7 +21,9 @@ struct SentenceRows {
     std::span<const std::int64_t> sentences; // [N+1] bounds into tokens
     std::span<const std::int64_t> ptr;       // [tokens+1] bounds into ids
     std::span<const std::int32_t> ids;       // [nnz] feature ids, all below F
+    const float* values = nullptr;           // [nnz] or null: all are 1
 
+    float value(std::int64_t k) const { return values ? values[k] : 1.0f; }
     std::size_t size() const { return sentences.size() - 1; }
 };
 

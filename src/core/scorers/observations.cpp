@@ -88,21 +88,33 @@ CHAFFINCH_HOT void dense_add(const float* x, std::int64_t T, std::int64_t D, con
 }
 
 SparseObservations::SparseObservations(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids,
-                                       std::int64_t F)
-    : ptr_(ptr), ids_(ids), count_(static_cast<std::size_t>(F)) {}
+                                       std::int64_t F, const float* values)
+    : ptr_(ptr), ids_(ids), values_(values), count_(static_cast<std::size_t>(F)),
+      sums_(values ? static_cast<std::size_t>(F) : 0) {}
 
 void SparseObservations::score(std::int64_t from, std::int64_t T, const float* w, std::int64_t S, float* out) {
-    score_rows(ptr_.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(T + 1)), ids_, w, S, out);
+    score_rows(ptr_.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(T + 1)), ids_, w, S, out, values_);
 }
 
 void SparseObservations::add(std::int64_t from, std::int64_t T, const float* delta, float step, std::int64_t S,
                              float* w) {
-    add_rows(ptr_.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(T + 1)), ids_, delta, step, S, w);
+    add_rows(ptr_.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(T + 1)), ids_, delta, step, S, w, values_);
 }
 
 void SparseObservations::gram(std::int64_t from, std::int64_t T, float* G) {
     for (std::int64_t t = 0; t < T; ++t) {
         const std::int64_t a = ptr_[from + t], b = ptr_[from + t + 1];
+        if (values_) {
+            for (std::int64_t k = a; k < b; ++k) sums_[ids_[k]] += static_cast<double>(values_[k]);
+            for (std::int64_t s = t; s < T; ++s) {
+                double product = 0;
+                for (std::int64_t k = ptr_[from + s]; k < ptr_[from + s + 1]; ++k)
+                    product += static_cast<double>(values_[k]) * sums_[ids_[k]];
+                G[t * T + s] = G[s * T + t] = static_cast<float>(product);
+            }
+            for (std::int64_t k = a; k < b; ++k) sums_[ids_[k]] = 0;
+            continue;
+        }
         for (std::int64_t k = a; k < b; ++k) ++count_[ids_[k]];
         for (std::int64_t s = t; s < T; ++s) {
             std::int64_t common = 0;

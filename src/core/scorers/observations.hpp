@@ -6,7 +6,7 @@
 //   gram     G[t][s]    = phi_t . phi_s                            over the positions from .. from + T
 //   sq_norm  |w|^2 of the first rows of w, which are theirs
 //
-// Sparse: lists of features of value one. Dense: rows of D numbers. Monomials: products of up to three of the features
+// Sparse: lists of features with values, or of value one. Dense: rows of D numbers. Monomials: products of up to three of the features
 // of a list, the explicit form of a polynomial kernel over binary vectors.
 #pragma once
 
@@ -23,7 +23,8 @@ class SparseObservations {
   public:
     SparseObservations(std::span<const std::int64_t> ptr, // [tokens+1]
                        std::span<const std::int32_t> ids, // [nnz], each in [0, F)
-                       std::int64_t F);
+                       std::int64_t F,
+                       const float* values = nullptr);    // [nnz] or null: all are 1
     void score(std::int64_t from, std::int64_t T, const float* w, std::int64_t S, float* out);
     void add(std::int64_t from, std::int64_t T, const float* delta, float step, std::int64_t S, float* w);
     void gram(std::int64_t from, std::int64_t T, float* G); // [T][T]
@@ -32,7 +33,9 @@ class SparseObservations {
   private:
     std::span<const std::int64_t> ptr_;
     std::span<const std::int32_t> ids_;
+    const float* values_;
     std::vector<std::int32_t> count_; // [F]
+    std::vector<double> sums_;        // [F]  of the values, if there are any
 };
 
 class DenseObservations {

@@ -27,7 +27,7 @@ void for_each_lattice(const SentenceRows& x, const structures::LatticeWeights& w
             const auto T = static_cast<std::size_t>(x.sentences[n + 1]) - from;
             if (T == 0) continue;
             for (structures::Pruning tried = pruning;;) {
-                lattice.build(w, x.ptr.subspan(from, T + 1), x.ids, tried);
+                lattice.build(w, x.ptr.subspan(from, T + 1), x.ids, tried, x.values);
                 const bool all = tried.threshold <= lowest;
                 if (work(lattice, n, all) || all) break;
                 tried = {.threshold = tried.threshold * relaxed, .most = w.Y};

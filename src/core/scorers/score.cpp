@@ -21,9 +21,9 @@ constexpr std::int64_t ahead = 32;
 constexpr std::int64_t most_packs = 8; // of a row that are summed in registers at a time
 
 // out[0 .. P lanes) = the sum of the rows' first P packs. Asks for the rows that come `ahead` of each.
-template <std::int64_t P>
-CHAFFINCH_INLINE void sum_packs(const std::int32_t* ids, std::int64_t n, std::int64_t more, const float* w,
-                                std::int64_t S, float* out) {
+template <std::int64_t P, bool valued>
+CHAFFINCH_INLINE void sum_packs(const std::int32_t* ids, const float* values, std::int64_t n, std::int64_t more,
+                                const float* w, std::int64_t S, float* out) {
     machine::Pack<float> sum[P] = {};
     for (std::int64_t k = 0; k < n; ++k) {
         if (k + ahead < more) prefetch_row(w + ids[k + ahead] * S, P * machine::lanes);
@@ -31,6 +31,7 @@ CHAFFINCH_INLINE void sum_packs(const std::int32_t* ids, std::int64_t n, std::in
         for (std::int64_t p = 0; p < P; ++p) {
             machine::Pack<float> part;
             std::memcpy(&part, row + p * machine::lanes, sizeof part);
+            if constexpr (valued) part *= values[k];
             sum[p] += part;
         }
     }
@@ -38,40 +39,42 @@ CHAFFINCH_INLINE void sum_packs(const std::int32_t* ids, std::int64_t n, std::in
 }
 
 // `more` ids follow, n of them are summed.
-CHAFFINCH_INLINE void sum_row(const std::int32_t* ids, std::int64_t n, std::int64_t more, const float* w,
-                              std::int64_t S, float* out) {
+template <bool valued>
+CHAFFINCH_INLINE void sum_row(const std::int32_t* ids, const float* values, std::int64_t n, std::int64_t more,
+                              const float* w, std::int64_t S, float* out) {
     std::int64_t y = 0;
-    for (; y + most_packs * machine::lanes <= S; y += most_packs * machine::lanes) sum_packs<most_packs>(ids, n, more, w + y, S, out + y);
+    for (; y + most_packs * machine::lanes <= S; y += most_packs * machine::lanes)
+        sum_packs<most_packs, valued>(ids, values, n, more, w + y, S, out + y);
     switch ((S - y) / machine::lanes) {
-    case 1: sum_packs<1>(ids, n, more, w + y, S, out + y); break;
-    case 2: sum_packs<2>(ids, n, more, w + y, S, out + y); break;
-    case 3: sum_packs<3>(ids, n, more, w + y, S, out + y); break;
-    case 4: sum_packs<4>(ids, n, more, w + y, S, out + y); break;
-    case 5: sum_packs<5>(ids, n, more, w + y, S, out + y); break;
-    case 6: sum_packs<6>(ids, n, more, w + y, S, out + y); break;
-    case 7: sum_packs<7>(ids, n, more, w + y, S, out + y); break;
+    case 1: sum_packs<1, valued>(ids, values, n, more, w + y, S, out + y); break;
+    case 2: sum_packs<2, valued>(ids, values, n, more, w + y, S, out + y); break;
+    case 3: sum_packs<3, valued>(ids, values, n, more, w + y, S, out + y); break;
+    case 4: sum_packs<4, valued>(ids, values, n, more, w + y, S, out + y); break;
+    case 5: sum_packs<5, valued>(ids, values, n, more, w + y, S, out + y); break;
+    case 6: sum_packs<6, valued>(ids, values, n, more, w + y, S, out + y); break;
+    case 7: sum_packs<7, valued>(ids, values, n, more, w + y, S, out + y); break;
     default: break;
     }
     y += (S - y) / machine::lanes * machine::lanes;
     for (std::int64_t rest = y; rest < S; ++rest) { // a stride that is no whole number of packs
         out[rest] = 0;
-        for (std::int64_t k = 0; k < n; ++k) out[rest] += w[ids[k] * S + rest];
+        for (std::int64_t k = 0; k < n; ++k) out[rest] += valued ? values[k] * w[ids[k] * S + rest] : w[ids[k] * S + rest];
     }
 }
 
-} // namespace
-
-CHAFFINCH_HOT void score_rows(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* w,
-                              std::int64_t S, float* out) {
-    if (ptr.empty()) return;
+template <bool valued>
+CHAFFINCH_INLINE void score_each(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* w,
+                                 std::int64_t S, float* out, const float* values) {
     const std::int64_t end = ptr.back();
     for (std::int64_t k = ptr.front(); k < std::min(end, ptr.front() + ahead); ++k) prefetch_row(w + ids[k] * S, S);
     for (std::size_t t = 0; t + 1 < ptr.size(); ++t)
-        sum_row(ids.data() + ptr[t], ptr[t + 1] - ptr[t], end - ptr[t], w, S, out + static_cast<std::int64_t>(t) * S);
+        sum_row<valued>(ids.data() + ptr[t], valued ? values + ptr[t] : nullptr, ptr[t + 1] - ptr[t], end - ptr[t], w, S,
+                        out + static_cast<std::int64_t>(t) * S);
 }
 
-CHAFFINCH_HOT void add_rows(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* delta,
-                            float step, std::int64_t S, float* w) {
+template <bool valued>
+CHAFFINCH_INLINE void add_each(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* delta,
+                               float step, std::int64_t S, float* w, const float* values) {
     const std::int64_t end = ptr.empty() ? 0 : ptr.back();
     for (std::size_t t = 0; t + 1 < ptr.size(); ++t) {
         const float* __restrict here = delta + static_cast<std::int64_t>(t) * S;
@@ -79,20 +82,41 @@ CHAFFINCH_HOT void add_rows(std::span<const std::int64_t> ptr, std::span<const s
         for (std::int64_t k = ptr[t]; k < ptr[t + 1]; ++k) {
             if (k + ahead < end) prefetch_row(w + ids[k + ahead] * S, S);
             float* row = w + ids[k] * S;
-            for (std::int64_t y = 0; y < S; ++y) row[y] += step * here[y];
+            const float by = valued ? step * values[k] : step;
+            for (std::int64_t y = 0; y < S; ++y) row[y] += by * here[y];
         }
     }
 }
 
+} // namespace
+
+CHAFFINCH_HOT void score_rows(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* w,
+                              std::int64_t S, float* out, const float* values) {
+    if (ptr.empty()) return;
+    if (values)
+        score_each<true>(ptr, ids, w, S, out, values);
+    else
+        score_each<false>(ptr, ids, w, S, out, nullptr);
+}
+
+CHAFFINCH_HOT void add_rows(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* delta,
+                            float step, std::int64_t S, float* w, const float* values) {
+    if (values)
+        add_each<true>(ptr, ids, delta, step, S, w, values);
+    else
+        add_each<false>(ptr, ids, delta, step, S, w, nullptr);
+}
+
 double squared_length(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* delta,
-                      std::int64_t Y, std::int64_t S) {
+                      std::int64_t Y, std::int64_t S, const float* values) {
     struct Use {
         std::int32_t feature;
+        float value;
         std::int64_t t;
     };
     std::vector<Use> uses;
     for (std::size_t t = 0; t + 1 < ptr.size(); ++t)
-        for (std::int64_t k = ptr[t]; k < ptr[t + 1]; ++k) uses.push_back({ids[k], static_cast<std::int64_t>(t)});
+        for (std::int64_t k = ptr[t]; k < ptr[t + 1]; ++k) uses.push_back({ids[k], values ? values[k] : 1.0f, static_cast<std::int64_t>(t)});
     std::stable_sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) { return a.feature < b.feature; });
     std::vector<double> row(static_cast<std::size_t>(Y));
     double sum = 0;
@@ -100,7 +124,7 @@ double squared_length(std::span<const std::int64_t> ptr, std::span<const std::in
         std::ranges::fill(row, 0.0);
         const std::int32_t feature = uses[k].feature;
         for (; k < uses.size() && uses[k].feature == feature; ++k)
-            for (std::int64_t y = 0; y < Y; ++y) row[y] += static_cast<double>(delta[uses[k].t * S + y]);
+            for (std::int64_t y = 0; y < Y; ++y) row[y] += static_cast<double>(uses[k].value) * static_cast<double>(delta[uses[k].t * S + y]);
         sum += std::inner_product(row.begin(), row.end(), row.begin(), 0.0);
     }
     return sum;

@@ -1,8 +1,9 @@
 // Gather and scatter between CSR examples and rows of weights.
 //
-//   gather   out[t][y]   = sum over the features f at position t of  w[f][y]
-//   scatter  w[f][y]    += step * sum over the positions t with f of  delta[t][y]
+//   gather   out[t][y]   = sum over the features f at position t of  v w[f][y]
+//   scatter  w[f][y]    += step * sum over the positions t with f of  v delta[t][y]
 //
+// v is the value of the feature at the position: values[k] beside ids[k], or 1 everywhere where values is null.
 // Rows have stride S >= Y; with S = padded(Y) and w on a cache line each row is read in whole vectors. Ids must lie in
 // [0, F): check once where they are made (all_below), not here.
 #pragma once
@@ -18,16 +19,18 @@ void score_rows(std::span<const std::int64_t> ptr, // [T+1]  row bounds into ids
                 std::span<const std::int32_t> ids, // [nnz]  feature ids
                 const float* w,                    // [F][S]
                 std::int64_t S,                    //
-                float* out);                       // [T][S] overwritten
+                float* out,                        // [T][S] overwritten
+                const float* values = nullptr);    // [nnz]
 
 void add_rows(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids,
               const float* delta, // [T][S]
               float step, std::int64_t S,
-              float* w); // [F][S]
+              float* w,                       // [F][S]
+              const float* values = nullptr); // [nnz]
 
-// |F' delta|^2 = sum over f, y of (sum over t with f of delta[t][y])^2: how far add_rows would move w.
+// |F' delta|^2 = sum over f, y of (sum over t with f of v delta[t][y])^2: how far add_rows would move w.
 double squared_length(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* delta,
-                      std::int64_t Y, std::int64_t S);
+                      std::int64_t Y, std::int64_t S, const float* values = nullptr);
 
 bool all_below(std::span<const std::int32_t> ids, std::int64_t F);
 

@@ -16,7 +16,7 @@ void score_segments(const SegmentShape& shape, const SegmentRows& rows, std::int
     const std::int64_t at = rows.sentences[n], T = rows.sentences[n + 1] - at;
     const std::int64_t Y = shape.Y, L = shape.L, S = shape.S(), Z = shape.Z();
     float *places = machine::room(out.places, T * S), *spans = machine::room(out.spans, T * L * Z);
-    score_rows(rows.token_ptr.subspan(at, T + 1), rows.token_ids, w, S, places);
+    score_rows(rows.token_ptr.subspan(at, T + 1), rows.token_ids, w, S, places, rows.token_values);
     score_rows(rows.span_ptr.subspan(at * L, T * L + 1), rows.span_ids, w + shape.span_at(), Z, spans);
     for (std::int64_t k = 0; k < T * S; ++k) places[k] = scale * places[k] + (cost ? cost[k] : 0);
     double* summed = machine::room(out.summed, (T + 1) * Y);

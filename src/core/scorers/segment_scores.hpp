@@ -48,6 +48,7 @@ struct SegmentRows {
     std::span<const std::int64_t> sentences;            // [N+1] bounds in tokens
     std::span<const std::int64_t> token_ptr, span_ptr;  // [T+1], [T L + 1]
     std::span<const std::int32_t> token_ids, span_ids;
+    const float* token_values = nullptr; // of the features of tokens; null: all are 1
 };
 
 // Room for one sentence.

@@ -13,7 +13,7 @@ void Beam::open(const Observed& x, std::int64_t n, const float* w) {
     history_.assign(static_cast<std::size_t>(context_.left()), context_.start());
     if (T_ == 0) return;
     scorers::score_rows(x.examples.ptr.subspan(static_cast<std::size_t>(from_), static_cast<std::size_t>(T_ + 1)), x.examples.ids, w,
-               S_, machine::room(features_, T_ * S_));
+               S_, machine::room(features_, T_ * S_), x.examples.values);
     if (!automaton_) return;
     const std::int64_t Q = automaton_->states();
     can_end_.assign(static_cast<std::size_t>((T_ + 1) * Q), 0);

@@ -157,7 +157,7 @@ class BeamSearch {
             if (beam_.known(t)) continue;
             if (differs == t)
                 for (std::int64_t k = x_.examples.ptr[from + t]; k < x_.examples.ptr[from + t + 1]; ++k)
-                    out.add(x_.examples.ids[k] * S + labels[t], coefficient);
+                    out.add(x_.examples.ids[k] * S + labels[t], coefficient * x_.examples.value(k));
             for (std::int64_t l = 0; l < context_.size(); ++l) {
                 const std::int32_t o = beam_.observation(t, l);
                 if (o >= 0) out.add(context_.made(l, o, here + t) * S + labels[t], coefficient);

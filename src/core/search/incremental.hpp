@@ -259,7 +259,7 @@ class IncrementalSearch {
     void add_cells(std::int64_t t, std::int32_t y, float coefficient, learners::Update& out) {
         const std::int64_t S = machine::padded(context_.labels()), at = state_.first_token() + t;
         for (std::int64_t k = x_.examples.ptr[at]; k < x_.examples.ptr[at + 1]; ++k)
-            out.add(x_.examples.ids[k] * S + y, coefficient);
+            out.add(x_.examples.ids[k] * S + y, coefficient * x_.examples.value(k));
         for (std::int64_t l = 0; l < context_.size(); ++l) {
             const std::int32_t o = state_.observation(t, l);
             if (o >= 0) out.add(context_.made(l, o, state_.codes(t)) * S + y, coefficient);

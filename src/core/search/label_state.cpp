@@ -109,7 +109,7 @@ void LabelState::gather(std::int64_t first, std::int64_t last, const float* w) {
     w_ = w;
     if (last < first) return;
     scorers::score_rows(x_.examples.ptr.subspan(static_cast<std::size_t>(from_ + first), static_cast<std::size_t>(last - first + 2)),
-               x_.examples.ids, w, S_, features_.data() + first * S_);
+               x_.examples.ids, w, S_, features_.data() + first * S_, x_.examples.values);
     for (std::int64_t t = first; t <= last && Y_ < S_; ++t)
         std::fill(features_.data() + t * S_ + Y_, features_.data() + (t + 1) * S_, Agenda::never);
 }

@@ -13,9 +13,9 @@
 
 namespace chaffinch::structures {
 
-// out[y] = the sum of the rows' weights of y.  out [S]: overwritten
-CHAFFINCH_HOT void gather_labels(const LabelRows& rows, const std::int32_t* ids, std::int64_t n, std::int64_t S,
-                                 float* out) {
+// out[y] = the sum of the rows' weights of y, each times its value.  values [n]: null: all are 1   out [S]: overwritten
+CHAFFINCH_HOT void gather_labels(const LabelRows& rows, const std::int32_t* ids, const float* values, std::int64_t n,
+                                 std::int64_t S, float* out) {
     for (std::int64_t y = 0; y < S; ++y) out[y] = 0;
     for (std::int64_t k = 0; k < n; ++k) {
         if (k + 4 < n) {
@@ -23,7 +23,10 @@ CHAFFINCH_HOT void gather_labels(const LabelRows& rows, const std::int32_t* ids,
             __builtin_prefetch(rows.weights.data() + rows.ptr[ids[k + 4]]);
         }
         const std::int64_t from = rows.ptr[ids[k]], to = rows.ptr[ids[k] + 1];
-        for (std::int64_t r = from; r < to; ++r) out[rows.labels[r]] += rows.weights[r];
+        if (values)
+            for (std::int64_t r = from; r < to; ++r) out[rows.labels[r]] += values[k] * rows.weights[r];
+        else
+            for (std::int64_t r = from; r < to; ++r) out[rows.labels[r]] += rows.weights[r];
     }
 }
 
@@ -44,7 +47,7 @@ CHAFFINCH_HOT float softmax_row(std::int64_t Y, float scale, float* scores) {
 }
 
 void Lattice::build(const LatticeWeights& w, std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids,
-                    const Pruning& pruning) {
+                    const Pruning& pruning, const float* values) {
     w_ = w;
     T_ = static_cast<std::int64_t>(ptr.size()) - 1;
     S_ = machine::padded(w.Y);
@@ -54,7 +57,7 @@ void Lattice::build(const LatticeWeights& w, std::span<const std::int64_t> ptr, 
     for (std::int64_t t = 0; t < T_; ++t) {
         if (t % 64 == 0) machine::check_stop();
         float* row = own_.data() + t * S_;
-        gather_labels(w.rows, ids.data() + ptr[t], ptr[t + 1] - ptr[t], S_, row);
+        gather_labels(w.rows, ids.data() + ptr[t], values ? values + ptr[t] : nullptr, ptr[t + 1] - ptr[t], S_, row);
         const double log_z = static_cast<double>(softmax_row(w.Y, w.scale, row));
         choose(t, pruning);
         for (std::int64_t s = ptr_[t]; s < ptr_[t + 1]; ++s) {

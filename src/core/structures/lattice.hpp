@@ -42,9 +42,9 @@ struct Pruning {
 // One sentence's states and what is asked of them. A workspace, used again for the next sentence.
 class Lattice {
   public:
-    // ptr [T+1], need not start at 0; ids all below F.
+    // ptr [T+1], need not start at 0; ids all below F; values [nnz] beside ids, null: all are 1.
     void build(const LatticeWeights& w, std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids,
-               const Pruning& pruning);
+               const Pruning& pruning, const float* values = nullptr);
 
     std::int64_t T() const { return T_; }
     std::int64_t labels() const { return w_.Y; }
