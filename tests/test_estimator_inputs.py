@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chaffinch.errors import DataError, DataWarning
+from chaffinch.errors import ConfigError, DataError, DataWarning
 from chaffinch.estimators import Classifier, Tagger
 from commandline import Runner, run  # noqa: F401
 
@@ -150,7 +150,8 @@ def test_whole_numbers_as_tags_are_learned_as_strings_and_said() -> None:
 
 def test_feature_strings_and_second_columns_are_not_guessed_in_silence() -> None:
     features = [[["w=the", "bias"], ["w=dog", "bias"]]]
-    with pytest.warns(DataWarning, match="feature strings, as CRFsuite takes them"):
+    assert Tagger("crf").fit(features, [["D", "N"]]).columns_ == ("attributes",)
+    with pytest.raises(ConfigError, match="no words that templates could read"):
         Tagger("crf", features=["w[0]", "pos[0]"]).fit(features, [["D", "N"]])
     with pytest.warns(DataWarning, match="because it is the second"):
         Tagger("crf", features=["w[0]", "pos[0]"]).fit([[("the", "x"), ("dog", "y")]], [["D", "N"]])

@@ -189,7 +189,7 @@ CASES: list[Case] = [
     (PrunedSgd(c2=0.5, epochs=400, rate=0.1, threshold=1e-12, most=3), lambda: valued(packed()), END),
     (FrankWolfe(**wolfe), lambda: valued(chain_problem(N=15)), 2e-3),
     (NSlack(C=0.5, epochs=3, tolerance=0.0), lambda: valued(chain_problem(N=15)), 2e-3),
-    (OneSlack(C=0.5, epochs=300, tolerance=1e-4), lambda: valued(chain_problem(N=15)), END),
+    (OneSlack(C=0.5, epochs=60, tolerance=1e-4), lambda: valued(chain_problem(N=15)), END),
     (DualRest(C=0.7, epochs=4, tolerance=0.0, folds=0), texts, 1e-4),
     (DualRest(C=0.7, epochs=4, tolerance=0.0, folds=0, loss="hinge", bias=1.0), texts, 1e-4),
     (DualRidge(C=0.7, epochs=4, tolerance=0.0, bias=0.5), texts, 1e-4),

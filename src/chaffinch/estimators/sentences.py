@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import DataError, warn_about_data
 from chaffinch.estimators.inputs import frame_columns, is_frame, is_missing, listed
+from chaffinch.text.attributes import ATTRIBUTES
 from chaffinch.text.document import WORD
 from chaffinch.text.table import TokenTable
 
 WORD_NAMES = (WORD, "tokens", "words")  # of the words' column in a frame
 
-# A table, or sentences whose tokens are words, or tuples of a word and further columns; or lists by column.
+# A table; sentences whose tokens are words, tuples of a word and further columns, or features of their own (dicts,
+# lists of strings); or lists by column.
 Sentences: TypeAlias = "TokenTable | Sequence[Sequence[Any]] | Mapping[str, Sequence[Sequence[str]]]"
 
 
@@ -29,6 +31,8 @@ def table_of(X: Sentences, columns: Sequence[str], needed: Sequence[str] | None 
     [['a', 'b']]
     >>> table_of([[("a", "DT"), ("b", "NN")]], ["w", "pos"]).lists("pos")
     [['DT', 'NN']]
+    >>> table_of([[("a", {"cap": True})]], ["w", "attributes"]).lists("attributes")
+    [['cap']]
     """
     wanted = columns if needed is None else needed
     X = sentences_of(X) if is_frame(X) else X
@@ -41,10 +45,10 @@ def table_of(X: Sentences, columns: Sequence[str], needed: Sequence[str] | None 
         if isinstance(rows, str) or not isinstance(rows, Sequence):
             raise DataError(f"expected a list of sentences, got {type(X).__name__}")
         if not rows:
-            return TokenTable.from_lists({name: [] for name in wanted})
+            return TokenTable.over_lists({name: [] for name in wanted})
         given = _from_rows(rows, columns)
-    if [name for name in wanted if name not in given.columns]:
-        have = ", ".join(given.columns)
+    if [name for name in wanted if name not in given.names]:
+        have = ", ".join(given.names)
         raise DataError(f"expected the columns {', '.join(wanted)}; the input has {have}")
     return given
 
@@ -74,16 +78,22 @@ def sentences_of(X: Any) -> Any:
 def column_names(X: Sentences) -> list[str]:
     """The columns of the sentences: w, then pos or x1, x2 ... if tokens are tuples; a guess is reported."""
     if isinstance(X, TokenTable):
-        return list(X.columns)
+        return X.names
     if isinstance(X, Mapping):
         return list(X)
+    first = next((t for s in X for t in s), "")
+    if _are_features(first) or _are_strings(X, first):
+        return [ATTRIBUTES]
     width = next(
         (len(t) if isinstance(t, Sequence) and not isinstance(t, str) else 1 for s in X for t in s), 1
     )
     if width == 1:
         return [WORD]
+    if _are_features(first[-1]):
+        named = [WORD, "pos"] if width == 3 else [WORD, *(f"x{i}" for i in range(1, width - 1))]
+        return [*named, ATTRIBUTES]
     made = [WORD, "pos"] if width == 2 else [WORD, *(f"x{i}" for i in range(1, width))]
-    _say_what_tokens_are(X, made)
+    _say_what_tokens_are(made)
     return made
 
 
@@ -94,6 +104,7 @@ def unread_remarks(columns: Sequence[str], read: Sequence[str], *, every: bool =
     ['no feature reads the column x1: name templates that do (features), such as x1[0], or leave it out']
     """
     placed = re.compile(r"pos|x\d+").fullmatch
+    columns = [name for name in columns if name != ATTRIBUTES]
     left = [name for name in columns if name not in read and (every or placed(name))]
     if not left:
         return []
@@ -102,15 +113,9 @@ def unread_remarks(columns: Sequence[str], read: Sequence[str], *, every: bool =
     return [f"no feature reads the {which} {', '.join(left)}: {remedy}"]
 
 
-def _say_what_tokens_are(X: Any, names: Sequence[str]) -> None:
+def _say_what_tokens_are(names: Sequence[str]) -> None:
     """Warn about columns that are named by their position."""
-    first = next((t for s in X for t in s), ())
-    if isinstance(first, list) and any("=" in str(cell) for cell in first):
-        warn_about_data(
-            f"a token is the list {first[:4]!r}: feature strings, as CRFsuite takes them, are read here as the columns "
-            f"{', '.join(names)}; give words (and what features=templates should read beside them)"
-        )
-    elif names[1] == "pos":
+    if names[1] == "pos":
         warn_about_data(
             "the second column of tokens is read as parts of speech (pos) because it is the second: "
             "give {'w': ..., 'pos': ...} to name columns yourself"
@@ -126,7 +131,28 @@ def input_names(known: Sequence[str], found: int) -> list[str]:
     return [*known[:found], *(f"input{i}" for i in range(len(known) + 1, found + 1))]
 
 
+def _are_features(token: Any) -> bool:
+    """Whether a token, or the last part of one, is a dict or a set of features, or a list of them in a tuple."""
+    if isinstance(token, list | tuple) and token and isinstance(token[0], tuple):
+        return True  # strings with weights
+    return isinstance(token, Mapping | set | frozenset)
+
+
+def _are_strings(X: Sequence[Sequence[Any]], first: Any) -> bool:
+    """Whether tokens are lists of feature strings: they hold ``=``, or are not all of one length as columns are."""
+    if not isinstance(first, list) or not all(isinstance(cell, str | bytes) for cell in first):
+        return False
+    if any(isinstance(cell, str) and "=" in cell for cell in first):
+        return True
+    return any(isinstance(token, list) and len(token) != len(first) for sentence in X for token in sentence)
+
+
 def _from_rows(X: Sequence[Sequence[Any]], columns: Sequence[str]) -> TokenTable:
+    if list(columns) == [ATTRIBUTES]:
+        token: Any = next((t for s in X for t in s), {})
+        if isinstance(token, str):
+            raise DataError(f"expected tokens as dicts or lists of features, as in training, got {token!r}")
+        return TokenTable.over_lists({ATTRIBUTES: X})
     first = next((t for s in X for t in s), "")
     if isinstance(first, str):
         for n, sentence in enumerate(X):

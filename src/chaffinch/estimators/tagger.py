@@ -36,6 +36,7 @@ from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, TaggingTask
 from chaffinch.recipes.calibration import calibrate, decision_probabilities
 from chaffinch.recipes.recipe import Change
 from chaffinch.search.label_rules import OF_TOKENS, Rule, RuleBook, rules_as_data, rules_of
+from chaffinch.text.attributes import ATTRIBUTES
 from chaffinch.text.document import LABEL, WORD
 from chaffinch.text.table import TokenTable
 from chaffinch.text.tokens import tokens
@@ -89,7 +90,9 @@ class Tagger(Persistent[TaggingModel]):
     seed:     seed of the order of examples
     threads:  0 for all cores; the result does not depend on it
 
-    Tokens are strings, or tuples of a word and further columns.
+    Tokens are strings, or tuples of a word and further columns. They may also bring along features of their own: a
+    token is then a dict (``{"word.lower()": "tea", "cap": True, "length": 3.0}``), a list of strings, or a tuple of a
+    word and such a dict or set; ``features="own"`` leaves templates out if there are words as well.
 
     >>> X = [["the", "dog", "barks"], ["a", "cat", "sleeps"], ["the", "cat", "barks"]]
     >>> y = [["DET", "NOUN", "VERB"]] * 3
@@ -223,7 +226,7 @@ class Tagger(Persistent[TaggingModel]):
             uneven = "weight" in recipe.options and bool((learnt.weight != 1).any())
             task = TaggingTask(
                 table=learnt.table,
-                columns=self.columns_,
+                columns=word_columns(self.columns_),
                 features=self._features,
                 seed=self.seed,
                 threads=self.threads,
@@ -255,7 +258,7 @@ class Tagger(Persistent[TaggingModel]):
         X = X if isinstance(X, TokenTable | Mapping) else sentences_of(X)
         given = None if y is None else given_labels(sentences_of(y))
         train = _labelled(X, None if given is None else given.y)
-        columns = [name for name in train.columns if name != LABEL]
+        columns = [name for name in train.names if name != LABEL]
         rules = _checked_rules(self.rules, train)
         weight = _weights(train.weight if sample_weight is None else sample_weight, train)
         soft = None if given is None else given.soft
@@ -267,7 +270,7 @@ class Tagger(Persistent[TaggingModel]):
             held_out = _labelled(dev) if isinstance(dev, TokenTable) else _held_out(*dev)
         task = TaggingTask(
             table=train,
-            columns=tuple(columns),
+            columns=word_columns(columns),
             dev=held_out,
             features=self.features,
             seed=self.seed,
@@ -560,6 +563,11 @@ def _checked_rules(rules: Sequence[Rule], table: TokenTable) -> tuple[Rule, ...]
     return tuple(rules)
 
 
+def word_columns(columns: Sequence[str]) -> tuple[str, ...]:
+    """The columns that templates may read."""
+    return tuple(name for name in columns if name != ATTRIBUTES)
+
+
 def _labelled(X: Sentences, y: Sequence[Sequence[str]] | None = None) -> TokenTable:
     """Sentences and labels as one table."""
     table = table_of(X, column_names(X))
@@ -622,5 +630,9 @@ def _labels_by_sentence(labels: LabelSet, ids: NDArray[np.int32], ptr: NDArray[n
 
 def _fingerprint(table: TokenTable) -> str:
     """The fingerprint of the training data."""
-    columns = [array for column in table.columns.values() for array in (column.types, column.ids)]
-    return modelfile.fingerprint(list(table.columns), table.ptr, *columns)
+    columns: list[Any] = [a for column in table.columns.values() for a in (column.types, column.ids)]
+    if table.attributes is not None:
+        rows = table.attributes.rows
+        columns += [rows.names.names(np.arange(len(rows.names), dtype=np.int32)), rows.ptr, rows.ids]
+        columns += [] if rows.values is None else [rows.values]
+    return modelfile.fingerprint(table.names, table.ptr, *columns)

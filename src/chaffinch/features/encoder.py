@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from chaffinch import _core
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.files import feature_set
+from chaffinch.features.own import OwnFeatures
 from chaffinch.features.plan import Plan
 from chaffinch.features.rows import FeatureRows, LabelTemplate
 from chaffinch.features.templates import FeatureSet, Pattern, parse_all
 from chaffinch.modelfile import ModelFile, Packed
+from chaffinch.text.attributes import ATTRIBUTES, Attributes
 from chaffinch.text.clusters import Clusters
 from chaffinch.text.columns import SentenceFunction, is_registered
 from chaffinch.text.document import WORD
@@ -77,25 +79,51 @@ class FeatureEncoder:
         self.threads = threads
         self._plan: Plan | None = None
         self._engine: _core.FeatureEngine | None = None
+        self._own: OwnFeatures | None = None
 
     def fit(self, table: TokenTable) -> FeatureRows:
         """Build the feature index from a table and freeze it; the rows of the table itself."""
         chosen = feature_set(self.features, list(table.columns), self.clusters, self.gazetteers)
+        own = table.attributes
         self._open(Plan.of(chosen, list(table.columns), self.language, self.clusters, self.gazetteers))
         engine, plan = self._engine, self._plan
         assert engine is not None
         assert plan is not None
         if self.stretch is None:
             self.stretch = natural_stretch(table) if plan.looks_elsewhere else STRETCH
-        made = engine.fit(
-            table.ptr,
-            _columns(table, plan),
-            document_groups(table, self.stretch),
-            plan.external,
-            self.min_count,
-            self.threads,
-        )
-        return FeatureRows(*made, sentences=table.ptr)
+        if own is not None and not plan.features.templates:
+            rows = _no_rows(table.ptr)
+        else:
+            made = engine.fit(
+                table.ptr,
+                _columns(table, plan),
+                document_groups(table, self.stretch),
+                plan.external,
+                self.min_count,
+                self.threads,
+            )
+            rows = FeatureRows(*made, sentences=table.ptr)
+        if own is not None:
+            self._own, rows = OwnFeatures.fitted(own, rows, engine.counts(), self.min_count)
+        return rows
+
+    @classmethod
+    def of_attributes(cls, names: Sequence[str]) -> "FeatureEncoder":
+        """An encoder without templates: tokens bring along features of these names, whose ids are their places.
+
+        >>> encoder = FeatureEncoder.of_attributes(["bias", "w:tea"])
+        >>> table = TokenTable.over_lists({"attributes": [[{"w": "tea", "bias": 0.5, "cap": True}]]})
+        >>> rows = encoder.transform(table)
+        >>> rows.ids.tolist(), rows.values.tolist(), encoder.names([1])
+        ([1, 0], [1.0, 0.5], ['w:tea'])
+        """
+        made = cls(FeatureSet(()), stretch=STRETCH)
+        made._open(Plan.of(FeatureSet(()), [WORD], made.language, None, None))
+        try:
+            made._own = OwnFeatures(_core.AttributeIndex(list(names)))
+        except ValueError as e:
+            raise DataError(str(e)) from None
+        return made
 
     def grown(self, table: TokenTable, *, threads: int | None = None) -> "tuple[FeatureEncoder, FeatureRows]":
         """A new encoder that knows the features of a further table as well, and the rows of that table.
@@ -122,22 +150,48 @@ class FeatureEncoder:
             threads=self.threads,
         )
         made._plan = plan
-        made._engine, rows = engine.grown(
-            table.ptr,
-            _columns(table, plan),
-            document_groups(table, self.stretch or STRETCH),
-            plan.external,
-            self.threads if threads is None else threads,
-        )
-        return made, FeatureRows(*rows, sentences=table.ptr)
+        if self._own is not None and not plan.features.templates:
+            made._engine, rows = engine, _no_rows(table.ptr)
+        else:
+            made._engine, grown = engine.grown(
+                table.ptr,
+                _columns(table, plan),
+                document_groups(table, self.stretch or STRETCH),
+                plan.external,
+                self.threads if threads is None else threads,
+            )
+            rows = FeatureRows(*grown, sentences=table.ptr)
+        if self._own is not None:
+            made._own, rows = self._own.grown(_attributes(table.attributes), rows, made._engine.n_features)
+        return made, rows
 
     def transform(
-        self, tokens: TokenTable | Mapping[str, Strings] | Strings, *, threads: int | None = None
+        self,
+        tokens: TokenTable | Mapping[str, Strings] | Strings,
+        *,
+        threads: int | None = None,
+        attributes: Attributes | None = None,
     ) -> FeatureRows:
         """The rows of a table, of named columns of sentences, or of sentences of words alone.
 
-        threads: for this call; None: as many as the encoder was made with
+        threads:    for this call; None: as many as the encoder was made with
+        attributes: the features that tokens bring along, if ``tokens`` is no table
         """
+        if self._own is None:
+            return self._transformed(tokens, threads)
+        if isinstance(tokens, TokenTable):
+            attributes = tokens.attributes
+        given = _attributes(attributes)
+        if self._fitted()[1].features.templates:
+            return self._own.transform(given, self._transformed(tokens, threads))
+        if not isinstance(tokens, TokenTable):
+            tokens = _table(tokens if isinstance(tokens, Mapping) else {WORD: tokens})
+        return self._own.transform(given, _no_rows(tokens.ptr))
+
+    def _transformed(
+        self, tokens: TokenTable | Mapping[str, Strings] | Strings, threads: int | None
+    ) -> FeatureRows:
+        """The rows of templates."""
         engine, plan = self._fitted()
         threads = self.threads if threads is None else threads
         if isinstance(tokens, TokenTable):
@@ -147,7 +201,7 @@ class FeatureEncoder:
             return FeatureRows(*made, sentences=tokens.ptr)
         given = tokens if isinstance(tokens, Mapping) else {WORD: tokens}
         if plan.looks_elsewhere:
-            return self.transform(_table(given), threads=threads)
+            return self._transformed(_table(given), threads)
         if plan.computed:
             words = [[w or "" for w in row] for row in given[WORD]]
             given = {**given, **{name: [f(row) for row in words] for name, f in plan.computed.items()}}
@@ -164,12 +218,21 @@ class FeatureEncoder:
     @property
     def n_features(self) -> int:
         """F."""
-        return self._fitted()[0].n_features
+        return self._fitted()[0].n_features if self._own is None else self._own.n_features
+
+    @property
+    def own(self) -> OwnFeatures | None:
+        """The features that tokens bring along; None: templates make all features."""
+        return self._own
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The corpus's columns that are needed, the word first."""
-        return self._fitted()[1].given
+        """The corpus's columns that are needed, the word first; ``attributes`` if tokens bring features along."""
+        plan = self._fitted()[1]
+        if self._own is None:
+            return plan.given
+        reads = any(t.observed for t in plan.features.templates)
+        return (*plan.given, ATTRIBUTES) if reads else (ATTRIBUTES,)
 
     @property
     def templates(self) -> tuple[str, ...]:
@@ -188,7 +251,13 @@ class FeatureEncoder:
 
     def names(self, ids: NDArray[np.int32] | Sequence[int]) -> list[str]:
         """The names of features, such as ``w[-1]=the|w[0]=dog``."""
-        return self._fitted()[0].feature_names(np.ascontiguousarray(ids, dtype=np.int32))
+        engine = self._fitted()[0]
+        if self._own is None:
+            return engine.feature_names(np.ascontiguousarray(ids, dtype=np.int32))
+        own, number = self._own.split(np.asarray(ids, np.int32))
+        named = iter(self._own.names(number[own]))
+        made = iter(engine.feature_names(np.ascontiguousarray(number[~own])))
+        return [next(named) if mine else next(made) for mine in own.tolist()]
 
     def template_offsets(self) -> list[tuple[str, tuple[int, ...]]]:
         """All templates, and the offsets of the tokens that each reads.
@@ -199,12 +268,21 @@ class FeatureEncoder:
         ([('w[0]', (0,)), ('w[-1]|w[1]', (-1, 1)), ('bias', (0,))], [0, 1, 2])
         """
         every = self._fitted()[1].features.templates
-        return [(str(t), tuple(sorted({a.offset for a in t.atoms})) or (0,)) for t in every]
+        found = [(str(t), tuple(sorted({a.offset for a in t.atoms})) or (0,)) for t in every]
+        return found if self._own is None else [*found, (ATTRIBUTES, (0,))]
 
     def templates_of(self, ids: NDArray[np.int32]) -> list[int]:
-        """The number of the template that each of these features comes from."""
-        found: list[int] = self._fitted()[0].state()[_INDEX.index("feature_template")][ids].tolist()
-        return found
+        """The number of the template that each of these features comes from; one more is a token's own."""
+        engine, plan = self._fitted()
+        template = engine.state()[_INDEX.index("feature_template")]
+        if self._own is None:
+            found: list[int] = template[ids].tolist()
+            return found
+        own, number = self._own.split(ids)
+        of = np.full(len(number), len(plan.features.templates))
+        of[~own] = template[number[~own]]
+        listed: list[int] = of.tolist()
+        return listed
 
     def observation_offsets(self) -> list[tuple[int, ...]]:
         """The offsets of the tokens that each label template observes; (0,) if it observes none."""
@@ -231,10 +309,17 @@ class FeatureEncoder:
         if keep.shape != (self.n_features,):
             raise ConfigError(f"expected keep for each of {self.n_features} features, got {len(keep)}")
         index: dict[str, NDArray[Any]] = dict(zip(_INDEX, engine.state(), strict=True))
+        kept = self._own
+        if kept is not None:
+            own, number = kept.split(np.flatnonzero(keep))
+            kept, keep = kept.kept(keep), np.zeros(kept.T, bool)
+            keep[number[~own]] = True
         for name in ("feature_template", "feature_key"):
             index[name] = np.ascontiguousarray(index[name][keep])
         values = [engine.values(c) for c in range(len(plan.words))]
-        return self._with_index(values, engine.runs(), index)
+        made = self._with_index(values, engine.runs(), index)
+        made._own = kept
+        return made
 
     def value_columns(self) -> dict[str, list[str]]:
         """Which columns show the strings of each section ``values.N`` of a file in the names of features.
@@ -265,7 +350,8 @@ class FeatureEncoder:
         if plan.gazetteers is not None:
             for name, phrases in plan.gazetteers.lists.items():
                 strings[f"gazetteer.{name}"] = [" ".join(p) for p in phrases]
-        return Packed(header, arrays, strings)
+        made = Packed(header, arrays, strings)
+        return made if self._own is None else made | self._own.packed()
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "FeatureEncoder":
@@ -307,6 +393,7 @@ class FeatureEncoder:
             engine, plan = made._fitted()
             values = [strings[f"values.{c}"] for c in range(len(plan.words))]
             engine.restore(values, strings["runs"], *(np.ascontiguousarray(arrays[n]) for n in _INDEX))
+            made._own = OwnFeatures.loaded(file, engine.n_features)
         except (KeyError, TypeError, IndexError) as e:
             raise file.fault(f"the feature encoder in the file is incomplete: {e}") from None
         except ConfigError:
@@ -338,6 +425,18 @@ class FeatureEncoder:
         if self._engine is None or self._plan is None:
             raise ConfigError("this FeatureEncoder is not fitted: call fit first")
         return self._engine, self._plan
+
+
+def _no_rows(ptr: NDArray[np.int64]) -> FeatureRows:
+    """Sentences without a feature."""
+    T = int(ptr[-1])
+    return FeatureRows(np.zeros(T + 1, np.int64), np.zeros(0, np.int32), np.zeros((T, 0), np.int32), ptr)
+
+
+def _attributes(given: Attributes | None) -> Attributes:
+    if given is None:
+        raise _missing_column(ATTRIBUTES, [])
+    return given
 
 
 def _columns(table: TokenTable, plan: Plan) -> list[tuple[list[str], NDArray[np.int32]]]:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.features.encoder import FeatureEncoder
+from chaffinch.features.own import OwnFeatures
 from chaffinch.features.templates import Template, parse
 from chaffinch.modelfile import Packed
 
@@ -35,6 +36,11 @@ def reduced(
     >>> small.n_features, small.names(small.transform([["a", "b"]]).ids)
     (2, ['w[0]=a', 'w[0]=b'])
     """
+    own, before = encoder.own, features
+    if own is not None:  # the templates' features alone; those that tokens bring along follow below
+        mine, number = own.split(np.flatnonzero(features))
+        features = np.zeros(own.T, bool)
+        features[number[~mine]] = True
     packed = encoder.packed()
     arrays = packed.arrays
     template, key = arrays["feature_template"], arrays["feature_key"]
@@ -42,7 +48,8 @@ def reduced(
     order = kept[np.lexsort((key[kept], template[kept]))]
     bounds = arrays["observation_ptr"]
     seen = [arrays["observation_key"][bounds[l] : bounds[l + 1]][mask] for l, mask in enumerate(observations)]
-    used = _used_values(encoder, order, observations)
+    at = order if own is None or own.place is None else own.place[order].astype(np.int64)
+    used = _used_values(encoder, at, observations)
     smaller = {
         **arrays,
         "feature_template": np.ascontiguousarray(template[order]),
@@ -51,8 +58,20 @@ def reduced(
         "observation_key": np.ascontiguousarray(np.concatenate([*seen, arrays["observation_key"][:0]])),
     }
     blanked = {name: _blanked(values, used.get(name)) for name, values in packed.strings.items()}
-    file = Packed(packed.details, smaller, blanked).file()
-    return Reduction(FeatureEncoder.loaded(file), order)
+    if own is None:
+        return Reduction(FeatureEncoder.loaded(Packed(packed.details, smaller, blanked).file()), order)
+    chosen = np.sort(number[mine]).astype(np.int32)
+    left = OwnFeatures(
+        own.index.kept(chosen),
+        len(order),
+        np.arange(len(order) + len(chosen), dtype=np.int32) if own.order is not None else None,
+    )
+    arrays_left = {name: a for name, a in smaller.items() if name != "feature_order"}
+    file = (Packed(packed.details, arrays_left, blanked) | left.packed()).file()
+    attributes = chosen + own.T
+    which = np.concatenate([at, attributes if own.place is None else own.place[attributes]])
+    assert len(which) == int(before.sum())
+    return Reduction(FeatureEncoder.loaded(file), which.astype(np.int64))
 
 
 def _used_values(

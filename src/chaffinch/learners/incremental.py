@@ -339,9 +339,7 @@ class _Sentence:
                 rows = self.rows(t, [*labels[:t], *[-1] * (T - t)])
                 shared = 0 if last == t else int(ptr[t + 1] - ptr[t])  # the features of equal labels cancel
                 values = self.values(t, len(rows))
-                choices.append(
-                    (rows[shared:], None if values is None else values[shared:], labels[t], sign)
-                )
+                choices.append((rows[shared:], None if values is None else values[shared:], labels[t], sign))
         self._update(choices, float(sum(a != b for a, b in zip(y, y_hat, strict=True))))
 
     def _update(

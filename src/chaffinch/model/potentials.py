@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch._core import LinearChain, PrunedChain, score_rows
+from chaffinch.errors import DataError
 from chaffinch.model.chain_evidence import START, ChainScores, chain_terms, summing
 from chaffinch.model.chain_weights import ChainWeights
 from chaffinch.model.encoders import CsrRows, Encoder, IdRows, TokenFeatures
@@ -463,7 +464,9 @@ def sentence_blocks(ptr: NDArray[np.int64], tokens: int) -> Iterator[tuple[int, 
 
 
 def sorted_rows(rows: IdRows, F: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The same rows with sorted, distinct ids."""
+    """The same rows with sorted, distinct ids; values other than 1 are refused."""
+    if rows.values is not None:
+        raise DataError("products of features need features without values, and some here are not 1")
     T = len(rows.ptr) - 1
     keys = np.unique(np.repeat(np.arange(T), np.diff(rows.ptr)) * max(F, 1) + rows.ids)
     of, ids = np.divmod(keys, max(F, 1))

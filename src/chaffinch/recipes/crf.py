@@ -343,7 +343,7 @@ RECIPE = Recipe(
     Crf,
     train,
     load,
-    options=("weight", "soft", "unknown", "start"),
+    options=("weight", "soft", "unknown", "start", "attributes"),
     learn_on=learn_on,
     remember=remember,
 )

@@ -24,7 +24,7 @@ from chaffinch.model.potentials import Additive
 from chaffinch.recipes.crf_config import FEW_SENTENCES, Crf, CrfObjective, has_margin, suited_objective
 from chaffinch.recipes.crf_problem import CrfLayout, margin_costs
 from chaffinch.recipes.encoding import InnerLabels
-from chaffinch.text.document import LABEL
+from chaffinch.text.document import LABEL, WORD
 from chaffinch.text.schemes import (
     BIO,
     BIOES,
@@ -275,7 +275,10 @@ class CrfMemory:
             return self
         features, more = self.encoder.features.grown(
             TokenTable(
-                table.ptr, {k: c for k, c in table.columns.items() if k in self.encoder.columns}, table.groups
+                table.ptr,
+                {k: c for k, c in table.columns.items() if k in (WORD, *self.encoder.columns)},
+                table.groups,
+                attributes=table.attributes,
             ),
             threads=threads,
         )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.features.files import feature_set
+from chaffinch.features.own import OWN
 from chaffinch.features.rows import FeatureRows
 from chaffinch.features.templates import FeatureSet, columns_of, parse_all
 from chaffinch.knobs import knob
@@ -19,7 +20,7 @@ from chaffinch.model.chain_weights import Legal
 from chaffinch.model.encoders import TemplateEncoder
 from chaffinch.recipes.recipe import TaggingTask
 from chaffinch.text.clusters import Clusters
-from chaffinch.text.document import LABEL
+from chaffinch.text.document import LABEL, WORD
 from chaffinch.text.first_pass import FIRST, MAJORITY
 from chaffinch.text.gazetteers import Gazetteers
 from chaffinch.text.schemes import (
@@ -78,7 +79,7 @@ def encoded(
     paths = None if knobs.clusters is None else Clusters.read(knobs.clusters)
     phrases = None if knobs.gazetteers is None else Gazetteers.read(phrase_files(knobs.gazetteers))
     named = task.features if task.features is not None else preset
-    chosen = feature_set(named, task.columns, paths, phrases)
+    chosen = _templates(named, task, paths, phrases)
     if labels is not None and not any(t.label_offsets for t in chosen.templates):
         chosen = replace(chosen, templates=(*chosen.templates, *parse_all(labels(chosen))))
     if not {FIRST, MAJORITY} & set(columns_of(chosen.templates)):
@@ -92,9 +93,31 @@ def encoded(
         stretch=knobs.stretch,
         threads=task.threads,
     )
-    readable = {name: task.table.columns[name] for name in task.columns}
-    rows = encoder.fit(TokenTable(task.table.ptr, readable, task.table.groups))
+    readable = {name: task.table.columns[name] for name in task.columns or (WORD,)}
+    table = TokenTable(task.table.ptr, readable, task.table.groups, attributes=task.attributes)
+    rows = encoder.fit(table)
     return TemplateEncoder(encoder), rows
+
+
+def _templates(
+    named: FeatureSet | str | Sequence[str],
+    task: TaggingTask,
+    clusters: Clusters | None,
+    gazetteers: Gazetteers | None,
+) -> FeatureSet:
+    """The templates; none if tokens bring along all features."""
+    if named == OWN:
+        if task.attributes is None:
+            raise ConfigError(
+                f"features {OWN!r} needs tokens that are dicts or lists of features, or tuples that end in one"
+            )
+        return FeatureSet(())
+    if task.without_words:
+        raise ConfigError(
+            "the tokens are features of your own and have no words that templates could read: leave features out, or "
+            "give tuples such as ('tea', {'cap': True})"
+        )
+    return feature_set(named, task.columns, clusters, gazetteers)
 
 
 @dataclass(frozen=True)
@@ -187,6 +210,8 @@ class InnerLabels:
 
 def suggested_preset(task: TaggingTask, inner: InnerLabels) -> str:
     """The preset that suits the columns and the labels: names, phrases, or a label for every token."""
+    if task.without_words:
+        return OWN
     if task.table.images:
         return "pixels"
     if inner.names:

@@ -166,6 +166,8 @@ def _train_incremental(
     labels = inner.labels.inner
     legality = _legality(task, config, inner)
     dictionary = LabelDictionary()
+    if config.dictionary and task.without_words:
+        raise ConfigError("a label dictionary lists words, and the tokens have none; set dictionary to 0")
     if config.dictionary:
         dictionary = LabelDictionary.counted(task.table, inner.y, config.dictionary)
     observed, known = observations(encoder, rows), dictionary.known(task.table)
@@ -212,15 +214,18 @@ def _check_offsets(encoder: TemplateEncoder, search: IncrementalSearch) -> None:
             )
 
 
-GREEDY = Recipe("greedy", "online learning, left to right", Greedy, train_greedy, load)
+GREEDY = Recipe(
+    "greedy", "online learning, left to right", Greedy, train_greedy, load, options=("attributes",)
+)
 EASIEST_FIRST = Recipe(
     "easiest-first",
     "online learning, easiest decision first",
     EasiestFirstTagger,
     train_easiest_first,
     load,
+    options=("attributes",),
 )
-BEAM = Recipe("beam", "online learning, beam search", BeamTagger, train_beam, load)
+BEAM = Recipe("beam", "online learning, beam search", BeamTagger, train_beam, load, options=("attributes",))
 
 
 # -- templates over decided labels, for features that have none ----------------------------------------------------
@@ -228,6 +233,8 @@ BEAM = Recipe("beam", "online learning, beam search", BeamTagger, train_beam, lo
 
 def observed_with(features: FeatureSet) -> list[str]:
     """What label templates observe besides labels: the stem if the features have stems, else the word; the tag."""
+    if not features.templates:
+        return []
     read = {atom.column for template in features.templates for atom in template.atoms}
     return ["stem[0]" if "stem" in read else "lower[0]", *(["pos[0]"] if "pos" in read else [])]
 

@@ -110,6 +110,7 @@ PERCEPTRON = Recipe(
     LatentPerceptronTagger,
     train_perceptron,
     load,
+    options=("attributes",),
 )
 SVM = Recipe(
     "latent-ssvm",
@@ -117,5 +118,5 @@ SVM = Recipe(
     LatentSvmTagger,
     train_svm,
     load,
-    options=("weight",),
+    options=("weight", "attributes"),
 )

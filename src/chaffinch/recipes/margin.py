@@ -141,6 +141,10 @@ def _train(
     chain = rules.chain(Y)
     if rules.held is not None and config.learner in WITHOUT_FIXED:
         raise ConfigError(f"learner {config.learner} does not go with fixed transitions; use frank-wolfe")
+    if degree > 1 and rows.values is not None:
+        raise ConfigError(
+            "a polynomial kernel multiplies features without values; use kernel linear, or values of 1"
+        )
     map = None if degree == 1 else _checked(Monomials(F, degree, gamma, 1.0), Y)
     if map is None:
         examples = SentenceExamples(rows.sentences, rows.ptr, rows.ids, inner.y, values=rows.values)
@@ -185,7 +189,7 @@ SSVM = Recipe(
     StructuredSvm,
     train_ssvm,
     load_ssvm,
-    options=("weight",),
+    options=("weight", "attributes"),
 )
 M3N = Recipe(
     "m3n",
@@ -193,5 +197,5 @@ M3N = Recipe(
     MaxMarginMarkovNetwork,
     train_m3n,
     load_m3n,
-    options=("weight",),
+    options=("weight", "attributes"),
 )

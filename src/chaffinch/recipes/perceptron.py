@@ -114,6 +114,13 @@ def named_learner(config: Any, seed: int) -> OnlineLearner:
 
 
 PERCEPTRON = Recipe(
-    "perceptron", "structured perceptron, Viterbi", StructuredPerceptron, train_perceptron, load
+    "perceptron",
+    "structured perceptron, Viterbi",
+    StructuredPerceptron,
+    train_perceptron,
+    load,
+    options=("attributes",),
 )
-MIRA = Recipe("mira", "margin-infused learning, Viterbi", MiraTagger, train_mira, load)
+MIRA = Recipe(
+    "mira", "margin-infused learning, Viterbi", MiraTagger, train_mira, load, options=("attributes",)
+)

@@ -12,6 +12,7 @@ from chaffinch.knobs import check, configured
 from chaffinch.model import TaggingModel
 from chaffinch.modelfile import ModelFile
 from chaffinch.progress import Listener, Progress, keep_going
+from chaffinch.text.attributes import Attributes
 from chaffinch.text.table import TokenTable
 
 OPTIONS = {
@@ -19,6 +20,7 @@ OPTIONS = {
     "soft": "soft labels",
     "unknown": "labels that are not known",
     "start": "a model to go on from",
+    "attributes": "features of your own (dicts or lists of strings)",
 }
 
 
@@ -52,6 +54,16 @@ class TaggingTask:
     start: TaggingModel | None = None
     keep: bool = False
     fold: bool = False
+
+    @property
+    def attributes(self) -> Attributes | None:
+        """The features that tokens bring along; None: there are only columns."""
+        return self.table.attributes
+
+    @property
+    def without_words(self) -> bool:
+        """Whether tokens are features of their own and have no words."""
+        return self.attributes is not None and self.attributes.alone
 
 
 @dataclass(frozen=True)

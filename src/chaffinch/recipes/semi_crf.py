@@ -53,6 +53,10 @@ def train(task: TaggingTask, config: SemiCrf) -> Trained:
         raise ConfigError(
             "recipe semi-crf needs labels of a tag scheme such as BIO, and these mark no spans; use crf"
         )
+    if task.without_words:
+        raise ConfigError(
+            "recipe semi-crf reads the words of spans: give tuples such as ('tea', {'cap': True}), or use crf"
+        )
     inner = inner_labels(task, "auto")
     encoder, rows = encoded(task, config, preset=suggested_preset(task, inner))
     if encoder.features.label_templates:
@@ -134,5 +138,10 @@ def _rows(
 
 
 RECIPE = Recipe(
-    "semi-crf", "conditional random field over whole spans", SemiCrf, train, load, options=("weight",)
+    "semi-crf",
+    "conditional random field over whole spans",
+    SemiCrf,
+    train,
+    load,
+    options=("weight", "attributes"),
 )

@@ -1,6 +1,7 @@
 """What a first pass of labelling tells a second: the label of each token, and that of its word elsewhere."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +47,7 @@ def with_first_pass(
     majority = np.full(table.n_tokens, -1, np.int32)
     majority[elsewhere] = _most_others(use[elsewhere], kind[elsewhere], len(names))
     columns = {**table.columns, FIRST: Column(names, kind), MAJORITY: Column(names, majority)}
-    return TokenTable(table.ptr, columns, table.groups, table.images)
+    return replace(table, columns=columns, weight=None)
 
 
 def _most_others(use: NDArray[np.int64], kind: NDArray[np.int32], K: int) -> NDArray[np.int32]:

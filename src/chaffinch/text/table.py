@@ -3,12 +3,15 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch._core import Interner, joined_columns
 from chaffinch.errors import DataError
+from chaffinch.text import attributes as own
+from chaffinch.text.attributes import ATTRIBUTES, Attributes
 from chaffinch.text.document import WORD, Document
 
 
@@ -62,6 +65,29 @@ class ListColumns(Mapping[str, Column]):
         return name in self.lists
 
 
+class ShownWords(Mapping[str, Column]):
+    """The word column of tokens that have features of their own and no words: made on first use, to be shown."""
+
+    def __init__(self, attributes: Attributes, ptr: NDArray[np.int64]) -> None:
+        self._attributes, self._ptr = attributes, ptr
+        self._made: Column | None = None
+
+    def __getitem__(self, name: str) -> Column:
+        if name != WORD:
+            raise KeyError(name)
+        if self._made is None:
+            interner = Interner()
+            _, ids = interner.intern_nested(self._attributes.words(self._ptr))
+            self._made = Column(interner.strings(), ids)
+        return self._made
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((WORD,))
+
+    def __len__(self) -> int:
+        return 1
+
+
 @dataclass(frozen=True)
 class TokenTable:
     """Sentences of tokens with named columns, all of one length.
@@ -70,6 +96,7 @@ class TokenTable:
     groups: int32 [N], which larger document a sentence belongs to; None if unknown
     images: tokens are images, as the letters format has them
     weight: float32 [N], how much each sentence counts in training; None: all alike
+    attributes: the features that tokens bring along; None: there are only columns
 
     >>> table = TokenTable.from_lists({"w": [["a", "b", "a"], ["b"]]})
     >>> table.columns["w"].types, table.columns["w"].ids.tolist(), table.ptr.tolist()
@@ -83,6 +110,7 @@ class TokenTable:
     groups: NDArray[np.int32] | None = None
     images: bool = False
     weight: NDArray[np.float32] | None = None
+    attributes: Attributes | None = None
 
     @classmethod
     def from_lists(cls, columns: Mapping[str, Sequence[Sequence[str]]]) -> "TokenTable":
@@ -104,11 +132,13 @@ class TokenTable:
 
     @classmethod
     def over_lists(cls, columns: Mapping[str, Sequence[Sequence[str]]]) -> "TokenTable":
-        """The same table, but each column is converted to ids on first use.
+        """The same table, but each column is converted to ids on first use; ``attributes`` are features of their own.
 
         >>> TokenTable.over_lists({"w": [["a", "b", "a"], ["b"]]}).columns["w"].types
         ['a', 'b']
         """
+        if ATTRIBUTES in columns:
+            return cls._with_attributes(columns)
         given = ListColumns(columns)
         lengths: list[int] | None = None
         for rows in given.lists.values():
@@ -119,6 +149,22 @@ class TokenTable:
         if lengths is None:
             return cls.from_lists(columns)
         return cls(np.array([0, *accumulate(lengths)], np.int64), given)
+
+    @classmethod
+    def _with_attributes(cls, columns: Mapping[str, Sequence[Sequence[Any]]]) -> "TokenTable":
+        rows = columns[ATTRIBUTES]
+        given = [row if isinstance(row, list | tuple) else list(row) for row in rows]
+        ptr = np.array([0, *accumulate(map(len, given))], np.int64)
+        words = {name: cells for name, cells in columns.items() if name != ATTRIBUTES}
+        made = Attributes(WORD not in words, given)
+        if not words:
+            return cls(ptr, ShownWords(made, ptr), attributes=made)
+        table = cls.over_lists(words)
+        if not np.array_equal(table.ptr, ptr):
+            raise DataError(_shape_difference(next(iter(words)), table.ptr, ATTRIBUTES, ptr))
+        if made.alone:
+            return replace(table, columns={**ShownWords(made, ptr), **table.columns}, attributes=made)
+        return replace(table, attributes=made)
 
     @classmethod
     def from_documents(
@@ -147,8 +193,8 @@ class TokenTable:
             groups.append(document.group)
         if names is None:
             raise DataError("a token table needs at least one document")
-        table = cls.from_lists(rows)
-        return cls(table.ptr, table.columns, _group_ids(groups), images)
+        table = cls.over_lists(rows) if ATTRIBUTES in rows else cls.from_lists(rows)
+        return replace(table, groups=_group_ids(groups), images=images)
 
     @property
     def n_sentences(self) -> int:
@@ -159,6 +205,18 @@ class TokenTable:
     def n_tokens(self) -> int:
         """Tokens of all sentences."""
         return int(self.ptr[-1])
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that were given, features of their own last.
+
+        >>> TokenTable.over_lists({"w": [["a"]], "attributes": [[{"cap": True}]]}).names
+        ['w', 'attributes']
+        """
+        if self.attributes is None:
+            return list(self.columns)
+        shown = WORD if self.attributes.alone else None
+        return [*(name for name in self.columns if name != shown), ATTRIBUTES]
 
     def of_sentences(self, chosen: NDArray[np.bool_]) -> "TokenTable":
         """The selected sentences: bool [N].
@@ -179,6 +237,7 @@ class TokenTable:
             columns=columns,
             groups=None if self.groups is None else self.groups[chosen],
             weight=None if self.weight is None else self.weight[chosen],
+            attributes=self._attributes_of(np.flatnonzero(chosen)),
         )
 
     def taken(self, chosen: Sequence[int] | NDArray[np.integer]) -> "TokenTable":
@@ -199,6 +258,7 @@ class TokenTable:
             columns={name: _compact(column, tokens) for name, column in self.columns.items()},
             groups=None if self.groups is None else self.groups[at],
             weight=None if self.weight is None else self.weight[at],
+            attributes=self._attributes_of(at),
         )
 
     def text(self, separator: str, *further: Column) -> bytes:
@@ -210,8 +270,13 @@ class TokenTable:
         columns = [*self.columns.values(), *further]
         return joined_columns(self.ptr, [c.types for c in columns], [c.ids for c in columns], separator)
 
+    def _attributes_of(self, sentences: NDArray[np.int64]) -> Attributes | None:
+        return None if self.attributes is None else self.attributes.of_sentences(sentences, self.ptr)
+
     def lists(self, name: str) -> list[list[str]]:
-        """One column as a list of strings per sentence."""
+        """One column as a list of strings per sentence; ``attributes`` as CRFsuite's text."""
+        if name == ATTRIBUTES and self.attributes is not None:
+            return self.attributes.lists(self.ptr)
         flat = self.columns[name].strings()
         bounds = self.ptr.tolist()
         return [flat[a:b] for a, b in pairwise(bounds)]
@@ -265,7 +330,11 @@ def concatenated(tables: Sequence[TokenTable]) -> TokenTable:
         weight = np.concatenate([np.ones(t.n_sentences) if t.weight is None else t.weight for t in tables])
         weight = weight.astype(np.float32)
     ptr = np.concatenate(bounds).astype(np.int64)
-    return TokenTable(ptr, columns, _groups_apart(tables), images, weight)
+    given = [table.attributes for table in tables if table.attributes is not None]
+    if given and len(given) < len(tables):
+        raise DataError("expected features of their own in every file or in none, found them in some")
+    attributes = own.concatenated(given) if given else None
+    return TokenTable(ptr, columns, _groups_apart(tables), images, weight, attributes)
 
 
 def _groups_apart(tables: Sequence[TokenTable]) -> NDArray[np.int32] | None:
