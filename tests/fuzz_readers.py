@@ -46,6 +46,11 @@ def _sentences() -> list[Document]:
     return [Document.from_words(["Ann", "left", "Rome"], y=["B-PER", "O", "B-LOC"]) for _ in range(3)]
 
 
+def _attributes() -> list[Document]:
+    cells = ["w\\:a\tlength:0.5", "bias\tw=b:2", ""]
+    return [Document.from_words(["a", "b", ""], y=["A", "B", "C"], attributes=cells) for _ in range(3)]
+
+
 # A file name and documents for each format.
 FILES: dict[str, tuple[str, Callable[[], list[Document]]]] = {
     "parquet": ("f.parquet", _texts),
@@ -62,6 +67,7 @@ FILES: dict[str, tuple[str, Callable[[], list[Document]]]] = {
     "jsonl-spans": ("f.jsonl", _spans),
     "jsonl": ("f.jsonl", _texts),
     "conllu": ("f.conllu", _sentences),
+    "crfsuite": ("f.crfs", _attributes),
     "hmm": ("f.out", _sentences),
     "columns": ("f.conll", _sample("ingredients")),
     "csv": ("f.csv", _texts),

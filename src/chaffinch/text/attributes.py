@@ -1,5 +1,6 @@
 """Features of your own: what each token of a table has, as dicts, lists of strings, or CRFsuite's text."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -154,7 +155,7 @@ def shown_word(token: Any) -> str:
         key, sign, value = name.partition("=")
         if sign and key in WORD_NAMES:
             return value
-        key, sign, value = name.replace("\\:", ":").partition(":")
+        key, sign, value = name.partition(":")
         if sign and key in WORD_NAMES:
             return value
     return names[0] if names else ""
@@ -162,7 +163,10 @@ def shown_word(token: Any) -> str:
 
 def _listed(token: Any) -> Iterator[str]:
     if isinstance(token, str):
-        yield from (item for item in token.split("\t") if item)
+        for cell in token.split("\t"):
+            name = re.match(r"(?:\\.|[^:\\]|\\$)*", cell)
+            if cell and name is not None:
+                yield re.sub(r"\\(.)", r"\1", name[0])
         return
     for item in sorted(token) if isinstance(token, set | frozenset) else token:
         name = item[0] if isinstance(item, tuple) else item

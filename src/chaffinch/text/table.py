@@ -183,7 +183,8 @@ class TokenTable:
         for number, document in enumerate(documents, 1):
             images = images and document.images
             if names is None:
-                names = [WORD, *document.columns]
+                shown = ATTRIBUTES in document.columns  # its words are made of the features, to be shown
+                names = [*([] if shown else [WORD]), *document.columns]
             for name in names:
                 if name != WORD and name not in document.columns:
                     known = ", ".join([WORD, *document.columns])

@@ -100,7 +100,7 @@ def input_table(asked: PredictRequest, tagger: Tagger, *, whole: bool) -> tuple[
             return TokenTable.from_lists({name: [] for name in known}), []
         documents = as_sentences(documents, path)
         table = TokenTable.from_documents(documents)
-    if any(name not in table.columns for name in tagger.model_.columns):
+    if any(name not in table.names for name in tagger.model_.columns):
         raise DataError(
             f"{display_name(path)}: expected the columns of the training data ({', '.join(known)}), "
             f"of which the model reads {', '.join(tagger.model_.columns)}; found {len(table.columns)}"
