@@ -9,7 +9,10 @@ from chaffinch.corpus import read, read_table, write
 from chaffinch.errors import DataError
 from commandline import Runner, run  # noqa: F401
 
-TEXT = "B-NP\tw[0]=He\tcap\tlength:0.5\nB-VP\tw[0]=saw\\:it\tback\\\\slash:2\n\nB-NP\tw[0]=He\tcap\tlength:0.5\nO\tw[0]=.\n\n"
+TEXT = (
+    "B-NP\tw[0]=He\tcap\tlength:0.5\nB-VP\tw[0]=saw\\:it\tback\\\\slash:2\n\n"
+    "B-NP\tw[0]=He\tcap\tlength:0.5\nO\tw[0]=.\n\n"
+)
 
 
 def test_names_values_and_escapes_are_read_as_crfsuite_writes_them(tmp_path: Path) -> None:
@@ -40,9 +43,7 @@ def test_dicts_and_the_text_train_the_same_model(tmp_path: Path) -> None:
     assert one.predict_marginals(X)[0].tobytes() == other.predict_marginals(X)[0].tobytes()
 
 
-def test_a_file_is_trained_on_predicted_and_evaluated_from_the_command_line(
-    run: Runner, tmp_path: Path
-) -> None:  # noqa: F811
+def test_a_file_is_trained_on_and_predicted_from_the_command_line(run: Runner, tmp_path: Path) -> None:  # noqa: F811
     path, model = tmp_path / "t.crfs", tmp_path / "m.chaff"
     path.write_text(TEXT * 20)
     assert run("train", str(path), "-o", str(model), "--recipe", "crf").code == 0

@@ -3,8 +3,8 @@ sequence.
 
     label<TAB>attribute[:value]<TAB>attribute[:value] ...
 
-A colon or a backslash inside a name is written with a backslash before it. Tokens have no words: the word of a document's
-token is the value of a feature such as ``word`` or ``w[0]``, or its first feature, and is there to be shown.
+A colon or a backslash inside a name is written with a backslash before it. Tokens have no words: the word of a
+document's token is the value of a feature such as ``word`` or ``w[0]``, or its first feature, and is there to be shown.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ from chaffinch.text.document import LABEL, Document
 
 
 def read(path: str | Path) -> Iterator[Document]:
-    """The sequences of a file; labels are the column ``y``, features the column ``attributes``, each cell as written."""
+    """The sequences of a file: labels in the column ``y``, features as written in the column ``attributes``."""
     name = display_name(path)
     labels: list[str] = []
     cells: list[str] = []
