@@ -76,3 +76,32 @@ def test_marginals_at_a_temperature_equal_those_of_divided_weights(table: TokenT
 def test_second_order_has_no_conditionals_of_one_label() -> None:
     assert not is_markov(Tagger("hmm", folds=0).fit(*tagged(30, 4)).model_)
     assert is_markov(Tagger("crf", features=["w[0]"], folds=0).fit(*tagged(30, 4)).model_)
+
+
+@pytest.mark.parametrize("scheme", ["BIOES", "BILOU", "IO"])
+def test_spans_of_other_schemes_have_the_probability_of_their_labellings(scheme: str) -> None:
+    """Against the sum over all labellings of a short sentence that have exactly this span."""
+    from itertools import product
+
+    from chaffinch.text.schemes import TokenSpan, tags_of
+
+    X, y = tagged(60, 5, longest=4)
+    if scheme == "IO":
+        recoded = [[tag if tag == "O" else f"I-{tag[2:]}" for tag in tags] for tags in y]
+    else:
+        recoded = [tags_of(spans(tags, BIO), len(tags), scheme) for tags in y]
+    made = Tagger("crf", features=["w[0]"], folds=0, threads=1).fit(X, recoded)
+    sentence = ["a", "b", "c"]
+    (d,) = made.distributions([sentence])
+    labels = made.classes_.tolist()
+    sums: dict[TokenSpan, float] = {}
+    for tags in product(labels, repeat=3):
+        for span in spans(tags, scheme):
+            canonical = scheme == "IO" or tags_of([span], 3, scheme)[span.start : span.end] == list(
+                tags[span.start : span.end]
+            )
+            if canonical:
+                sums[span] = sums.get(span, 0.0) + d.probability(tags)
+    assert max(sums.values()) > 0.05
+    for span, p in sums.items():
+        assert d.span_probability(span.start, span.end, span.label) == pytest.approx(p, abs=1e-9)

@@ -15,6 +15,8 @@ from chaffinch.model.temperature import tempered
 from chaffinch.structures import Chain, Parts
 from chaffinch.text.table import TokenTable
 
+CLOSING = (("E", "S"), ("L", "U"))  # of BIOES and BILOU: the last of several tokens, and a single one
+
 
 @dataclass(frozen=True, eq=False)
 class SentenceDistribution:
@@ -93,16 +95,29 @@ class SentenceDistribution:
     def span_probability(self, start: int, end: int, label: str) -> float:
         """The probability that tokens start .. end-1 are a span of this kind, exactly.
 
-        With labels in BIO that is B, then I, and no I after it; labels without a scheme are runs of the label
-        with another label, or nothing, on either side. A calibrated tagger maps that probability to how often spans
-        of that probability were right on held-out data.
+        With labels in BIO that is B, then I, and no I after it; in BIOES and BILOU the tags of the span; labels
+        without a scheme, and those with I alone, are runs with another label, or nothing, on either side. A calibrated
+        tagger maps that probability to how often spans of that probability were right on held-out data.
         """
         if not 0 <= start < end <= self.T:
             raise DataError(
                 f"expected a span within 0..{self.T}, the tokens of the sentence, got {start}..{end}"
             )
         begin, inside = f"B-{label}", f"I-{label}"
-        if begin in self.labels.outer:
+        outer = self.labels.outer
+        closing = next((c for c in CLOSING if any(f"{letter}-{label}" in outer for letter in c)), None)
+        barred: dict[int, str] = {}
+        if closing is not None:  # the last tag says that the span ends
+            last, alone = closing
+            letters = [alone] if end == start + 1 else ["B", *"I" * (end - start - 2), last]
+            tags = [f"{letter}-{label}" for letter in letters]
+            if not set(tags) <= set(outer):
+                return 0.0
+            wanted = {t: [tag] for t, tag in enumerate(tags, start)}
+        elif begin not in outer and inside in outer:  # only I: runs
+            wanted = {t: [inside] for t in range(start, end)}
+            barred = {start - 1: inside, end: inside}
+        elif begin in outer:
             wanted = {start: [begin]} | {t: [inside] for t in range(start + 1, end)}
             barred = {end: inside}
         else:

@@ -146,9 +146,10 @@ def decision_probabilities(
     if scheme == BIO and isinstance(model, ChainModel) and is_markov(model):
         tags = [labels[i] for i in decided.tolist()]
         marked = [spans(tags[a:b], scheme) for a, b in bounds]
-        sure = span_probabilities(model, table, marked, threads)
-        pairs = (zip(own, p, strict=True) for own, p in zip(marked, sure, strict=True))
-        return [[(s.start, s.end, s.label, p) for s, p in pair] for pair in pairs]
+        if all(f"B-{s.label}" in labels for own in marked for s in own):
+            sure = span_probabilities(model, table, marked, threads)
+            pairs = (zip(own, p, strict=True) for own, p in zip(marked, sure, strict=True))
+            return [[(s.start, s.end, s.label, p) for s, p in pair] for pair in pairs]
     if scheme is not None and isinstance(model, LatticeModel):
         found = []
         for d, (a, b) in zip(distributions(model, table, threads), bounds, strict=True):

@@ -18,7 +18,7 @@ from chaffinch.serve.explanations import explained
 from chaffinch.serve.messages import Asked, CorrectionBody, Input, Token, one_input
 from chaffinch.text.document import LABEL, WORD, Document, Span
 from chaffinch.text.document import Token as Piece
-from chaffinch.text.schemes import BIO, OUTSIDE, Scheme, TokenSpan, scheme_of, spans
+from chaffinch.text.schemes import BILOU, BIO, BIOES, OUTSIDE, Scheme, TokenSpan, scheme_of, spans
 from chaffinch.text.table import TokenTable
 from chaffinch.text.tokens import token_bounds
 from chaffinch.trust.confidence import TOKENS
@@ -33,8 +33,9 @@ EXPLAINED_BEST = 5  # labellings shown beside an explanation
 class TagAnswering(Answering):
     """Tags of tokens.
 
-    ``certainty`` is the probability of the least certain token's tag, and ``score`` of a span that of the span; of
-    labels that mark no spans, equal neighbours are a span, which is as certain as its least certain token.
+    ``certainty`` is the probability of the least certain token's tag, and ``score`` of a span that of the span, with
+    tags in BIO, BIOES or BILOU. Spans of other schemes are as certain as their least certain token, and so are runs of
+    equal labels that mark no spans.
     """
 
     name = "tags"
@@ -106,7 +107,7 @@ class TagAnswering(Answering):
         own_tags = [tags[a:b] for a, b in pairwise(bounds)]
         marked = [spans(own, scheme) if scheme is not None else _runs(own) for own in own_tags]
         scored = None
-        if p is not None and scheme is not None:
+        if p is not None and scheme in (BIO, BIOES, BILOU):
             scored = _span_scores(model, table, marked, scheme, known)
         made = []
         for n, (row, (a, b)) in enumerate(zip(rows, pairwise(bounds), strict=True)):
@@ -356,7 +357,8 @@ def _span_scores(
 ) -> list[list[float | None]] | None:
     """The probability of each span, calibrated if the model was."""
     chain = model.answering()
-    if scheme == BIO and isinstance(chain, ChainModel) and is_markov(chain):
+    begun = all(f"B-{s.label}" in chain.labels.outer for of_one in marked for s in of_one)
+    if scheme == BIO and begun and isinstance(chain, ChainModel) and is_markov(chain):
         raw = span_probabilities(chain, table, marked, model.threads, known)
         flat = [p for of_one in raw for p in of_one]
         found = iter(flat if model.confidence_ is None else model.confidence_.to_honest.few(flat))
