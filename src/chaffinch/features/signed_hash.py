@@ -18,7 +18,7 @@ def signed_columns(names: Sequence[str], columns: int) -> tuple[NDArray[np.int64
     """The column of each name, and 1 or -1.
 
     >>> signed_columns(["tea", "no"], 16)
-    (array([9, 7]), array([ 1, -1]))
+    (array([12, 14]), array([1, 1]))
     """
     h = murmur3(names).view(np.int32).astype(np.int64)
     # The smallest number has no positive counterpart; its column is that of 2^31 - 1 less columns - 1.
