@@ -17,6 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pycrfsuite
+
 from chaffinch.errors import ChaffinchError, ModelFileError
 from chaffinch.estimators.loading import estimator_of
 from chaffinch.rescue import format_of, rescued
@@ -35,6 +37,18 @@ JSON = {
 }
 
 
+def _crfsuite(folder: Path) -> Path:
+    trainer = pycrfsuite.Trainer("lbfgs", verbose=False)
+    rng = random.Random(4)
+    for _ in range(12):
+        T = rng.randint(1, 5)
+        trainer.append(
+            [[rng.choice("abcdé") for _ in range(3)] for _ in range(T)], [rng.choice("XYZ") for _ in range(T)]
+        )
+    trainer.train(str(folder / "m.crfsuite"))
+    return folder / "m.crfsuite"
+
+
 def _written(name: str, content: Callable[[], bytes]) -> Callable[[Path], Path]:
     def write(folder: Path) -> Path:
         (folder / name).write_bytes(content())
@@ -51,10 +65,12 @@ def _nltk(folder: Path) -> Path:
 
 
 WORDS = [["x", "Ab1x", "d"], ["日本", "", "a"], ["q"]]
+ATTRIBUTES = [[["a", "b"], {"c": 0.5, "x": "y"}], [["é"]]]
 COLUMNS = [[("a", "b"), ("日本", "c")], [("dé", "a")]]
 
 # By format: writes a sound model into a folder; sentences that its models tag.
 FILES: dict[str, tuple[Callable[[Path], Path], Any]] = {
+    "crfsuite": (_crfsuite, ATTRIBUTES),
     "crf++": (_written("m.crfpp", lambda: random_crfpp(random.Random(2)).binary()), COLUMNS),
     "crf++-text": (_written("m.txt", lambda: random_crfpp(random.Random(3)).text()), COLUMNS),
     "wapiti": (_written("m.wapiti", lambda: random_wapiti(random.Random(8)).text()), WORDS),

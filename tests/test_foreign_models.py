@@ -2,7 +2,6 @@
 
 import gzip
 import pickle
-import struct
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from chaffinch.modelfile.file import named_by_start
 from commandline import Runner, run  # noqa: F401
 
 FILES = {
-    "CRFsuite": b"lCRF" + struct.pack("<I", 48) + b"FOMC" + bytes(40),
     "LIBSVM": b"svm_type c_svc\nkernel_type linear\n",
     "a pickle": pickle.dumps({"coef_": [1.0, 2.0]}),
     "a compressed file": gzip.compress(pickle.dumps([1])),
@@ -29,10 +27,10 @@ def test_a_foreign_model_is_named(tool: str, tmp_path: Path) -> None:
 
 
 def test_predict_says_it_in_one_line(run: Runner, tmp_path: Path) -> None:  # noqa: F811
-    (tmp_path / "names.crfsuite").write_bytes(FILES["CRFsuite"])
-    outcome = run("predict", tmp_path / "names.crfsuite", stdin=b"Ann left\n")
+    (tmp_path / "names.libsvm").write_bytes(FILES["LIBSVM"])
+    outcome = run("predict", tmp_path / "names.libsvm", stdin=b"Ann left\n")
     assert outcome.code == 2
-    assert "names.crfsuite: is a model of CRFsuite" in outcome.err
+    assert "names.libsvm: is a model of LIBSVM" in outcome.err
     assert outcome.err.count("\n") == 1
 
 

@@ -13,6 +13,7 @@ from chaffinch.rescue import format_of, rescued
 from chaffinch.rescue.registry import names
 
 EXAMPLES = """
+chaffinch convert-model names.crfsuite names.chaff
 chaffinch convert-model chunks.crfpp chunks.chaff
 chaffinch convert-model old-model chunks.chaff --from crf++ --encoding euc-jp
 """

@@ -6,6 +6,7 @@ Weights are kept in the precision of the tool and summed in its order, so that e
 labels win; the chain is decoded in float64.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,17 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import _core
-from chaffinch.errors import ConfigError
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.string_templates import StringRows, StringTemplateEncoder
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.chain_evidence import ChainScores, chain_terms, summing
-from chaffinch.model.encoders import Encoder, IdRows, TokenFeatures
+from chaffinch.model.encoders import CsrRows, Encoder, IdRows, TokenFeatures
 from chaffinch.model.evidence import HERE, Offsets, Seen, Without
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.potentials import CELLS, Block, sentence_blocks
 from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array
 from chaffinch.modelfile.schema import AS_STORED
 from chaffinch.structures import Chain, Parts
+from chaffinch.text.attributes import ATTRIBUTES
+from chaffinch.text.table import TokenTable
 
 ADDITIONS = {"after": 0, "each": 1, "joined": 2}
 
@@ -179,7 +182,7 @@ class ForeignChain:
         """Features of labels and of pairs of labels, each with its name."""
         w: ForeignWeights = self.weights
         every = found.ids
-        weights = [w.of_features(ids) for ids in every]
+        weights = found.times_values([w.of_features(ids) for ids in every])
         sums = summing(weights)
         names, shared = labels.inner, w.shared()
         terms = chain_terms(names, shared, len(weights))
@@ -333,3 +336,64 @@ def _inside(bounds: NDArray[np.int64]) -> NDArray[np.bool_]:
     inside = np.ones(int(bounds[-1]), bool)
     inside[bounds[:-1][np.diff(bounds) > 0]] = False
     return inside
+
+
+class AttributeFeatures:
+    """Attributes that tokens bring along, as CRFsuite reads them, as a model's encoder.
+
+    >>> from chaffinch.text.table import TokenTable
+    >>> encoder = AttributeFeatures(["w:a", "bias"])
+    >>> rows = encoder.rows(TokenTable.over_lists({"attributes": [[{"w": "a", "bias": 0.5, "new": 1}]]}), 1)
+    >>> rows.ids.tolist(), rows.values.tolist(), encoder.columns
+    ([0, 1], [1.0, 0.5], ('attributes',))
+    """
+
+    SECTION = "attributes"
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.index = _core.AttributeIndex(list(names))
+
+    columns = (ATTRIBUTES,)
+
+    @property
+    def n_features(self) -> int:
+        """F."""
+        return len(self.index)
+
+    def rows(self, table: TokenTable, threads: int) -> CsrRows:
+        """The attributes of every token that have weights; reading Python objects takes one thread."""
+        del threads
+        own = table.attributes
+        if own is None:
+            raise DataError(
+                "this model reads features of your own: give tokens as dicts or lists of strings, or a file in "
+                "CRFsuite's text format"
+            )
+        if own.given is None:
+            return CsrRows(*own.into(self.index, growing=False))
+        try:
+            return CsrRows(*self.index.read(own.given, False, True)[1:])
+        except (TypeError, ValueError) as e:
+            raise DataError(str(e)) from None
+
+    def names(self, ids: NDArray[np.int32]) -> list[str]:
+        """The names of attributes."""
+        return self.index.names(np.ascontiguousarray(ids, np.int32))
+
+    def seen(self, ids: NDArray[np.int32]) -> list[Seen]:
+        """The name before the colon or the equals sign, which is what python-crfsuite's users call a feature."""
+        return [Seen(re.split("[:=]", name, maxsplit=1)[0]) for name in self.names(ids)]
+
+    def packed(self) -> Packed:
+        """The names."""
+        every = np.arange(self.n_features, dtype=np.int32)
+        return Packed({self.SECTION: self.n_features}, strings={"attribute_names": self.names(every)})
+
+    @classmethod
+    def loaded(cls, file: ModelFile) -> "AttributeFeatures":
+        """The encoder of a model file."""
+        need = Requirements(file)
+        names = need.strings("attribute_names", "F", distinct=True)
+        if file.header.details.get(cls.SECTION) != len(names):
+            raise need.fault("counts other attributes than it has names")
+        return cls(list(names))

@@ -291,7 +291,6 @@ SEEN = 1 << 16  # number of bytes that are read
 STARTS: tuple[tuple[re.Pattern[bytes], str], ...] = tuple(
     (re.compile(start, re.DOTALL), name)
     for start, name in (
-        (rb"lCRF", "a model of CRFsuite (python-crfsuite, sklearn-crfsuite)"),
         (re.escape((793712314).to_bytes(4, "little")), "a model of fastText"),
         (rb"solver_type ", "a model of LIBLINEAR"),
         (rb"svm_type ", "a model of LIBSVM"),
@@ -318,8 +317,8 @@ def foreign_model(path: str | Path) -> str | None:
 def named_by_start(start: bytes) -> str | None:
     """The same from the first bytes.
 
-    >>> named_by_start(b"lCRF\\x00\\x10"), named_by_start(b"solver_type L2R_LR\\nnr_class 2\\n")
-    ('a model of CRFsuite (python-crfsuite, sklearn-crfsuite)', 'a model of LIBLINEAR')
+    >>> named_by_start(b"svm_type c_svc\\n")
+    'a model of LIBSVM'
     """
     if start[8:9] == b"{":  # a directory after its length: a safetensors file, possibly ours
         return None

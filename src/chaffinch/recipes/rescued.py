@@ -8,6 +8,7 @@ from chaffinch.knobs import knob
 from chaffinch.model import LabelSet, nltk_perceptron
 from chaffinch.model.foreign_chain import (
     ADDITIONS,
+    AttributeFeatures,
     ForeignChain,
     ForeignChainModel,
     ForeignWeights,
@@ -37,9 +38,13 @@ def load(file: ModelFile) -> ForeignChainModel | NltkPerceptron:
     """The model of a file."""
     if file.header.details.get("model") == nltk_perceptron.KIND:
         return NltkPerceptron.loaded(file)
-    if StringFeatures.SECTION not in file.header.details:
+    encoder: StringFeatures | AttributeFeatures
+    if StringFeatures.SECTION in file.header.details:
+        encoder = StringFeatures.loaded(file)
+    elif AttributeFeatures.SECTION in file.header.details:
+        encoder = AttributeFeatures.loaded(file)
+    else:
         raise file.fault("its header lacks the features of the model")
-    encoder = StringFeatures.loaded(file)
     need = Requirements(file, Y=len(file.header.labels))
     weights = ForeignWeights.loaded(file, encoder.n_features)
     addition = file.header.details.get(ForeignChain.SECTION)

@@ -12,14 +12,18 @@ say; CRFsuite follows the references, so both must agree.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.model.foreign_chain import ForeignWeights, OrderedRows
+from chaffinch.errors import ConfigError
+from chaffinch.model.foreign_chain import AttributeFeatures, ForeignChain, ForeignWeights, OrderedRows
 from chaffinch.rescue.byte_reader import ByteReader
-from chaffinch.rescue.chains import MOST_LABELS, check_labels
-from chaffinch.rescue.foreign import ForeignFile
+from chaffinch.rescue.chains import MOST_LABELS, check_labels, tagger
+from chaffinch.rescue.foreign import ForeignFile, ForeignFormat, ForeignObject, Rescued
+from chaffinch.text.attributes import ATTRIBUTES
 
 VERSION = 100
 BYTE_ORDER = 0x62445371
@@ -71,6 +75,40 @@ def parse(file: ForeignFile) -> CrfsuiteModel:
     pair = np.zeros((L, L))
     np.add.at(pair, (move["source"], move["label"]), move["weight"])
     return CrfsuiteModel(labels, attributes, ForeignWeights(L, unary, pair))
+
+
+def read(file: ForeignFile) -> Rescued:
+    """The tagger of a file."""
+    found = parse(file)
+    L, A, K = len(found.labels), len(found.attributes), len(found.weights.unary.weights)
+    told = f"a CRFsuite model: {L} labels, {A:,} attributes, {K:,} weights"
+    return tagger(
+        told,
+        "CRFsuite",
+        found.labels,
+        AttributeFeatures(found.attributes),
+        ForeignChain(found.weights, "after"),
+        (ATTRIBUTES,),
+    )
+
+
+def of_estimator(original: Any) -> Rescued:
+    """The tagger of a fitted ``sklearn_crfsuite.CRF``: its model file, which lives as long as the object."""
+    held = getattr(original, "modelfile", None)
+    path = None if held is None else held.name
+    if path is None or not Path(path).is_file():
+        raise ConfigError(
+            "this CRF of sklearn-crfsuite is not fitted, or its model file is gone: fit it first"
+        )
+    return read(ForeignFile("sklearn_crfsuite.CRF", Path(path).read_bytes()))
+
+
+def of_tagger(original: Any) -> Rescued:
+    """A ``pycrfsuite.Tagger`` tells neither its file nor its weights in full, so it is refused."""
+    raise ConfigError(
+        f"{type(original).__name__} of python-crfsuite shows its weights rounded to six digits only: give the path of "
+        "the .crfsuite file that it opened"
+    )
 
 
 def _features(file: ForeignFile, at: int, L: int, A: int) -> NDArray[np.void]:
@@ -164,3 +202,14 @@ def _check_references(
     wrong = (ids >= len(features)).any() or len(ids) != len(expected) or (np.sort(ids) != expected).any()
     if wrong or (features["source"][ids] != owner).any():
         raise file.fault(at, f"references of {chunk} that agree with the sources of the features", "others")
+
+
+def _holds(start: bytes) -> bool:
+    return start.startswith(b"lCRF")
+
+
+FORMAT = ForeignFormat("crfsuite", _holds, read)
+OBJECTS = (
+    ForeignObject("sklearn_crfsuite", "CRF", of_estimator),
+    ForeignObject("pycrfsuite", "Tagger", of_tagger),
+)

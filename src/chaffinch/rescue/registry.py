@@ -4,12 +4,13 @@ from pathlib import Path
 from typing import Any
 
 from chaffinch.errors import ChaffinchError, ConfigError, ModelFileError
-from chaffinch.rescue import crfpp, fasttext, liblinear, nltk_tagger, scikit, wapiti
+from chaffinch.rescue import crfpp, crfsuite, fasttext, liblinear, nltk_tagger, scikit, wapiti
 from chaffinch.rescue.foreign import ForeignFile, ForeignFormat, ForeignObject, Rescued
 
 SNIFFED = 1 << 16  # bytes from which a format is recognised
 
 FORMATS: tuple[ForeignFormat, ...] = (
+    crfsuite.FORMAT,
     crfpp.TEXT,
     crfpp.BINARY,
     wapiti.FORMAT,
@@ -18,7 +19,7 @@ FORMATS: tuple[ForeignFormat, ...] = (
     liblinear.LIBLINEAR,
 )
 
-OBJECTS: tuple[ForeignObject, ...] = (nltk_tagger.OBJECT, scikit.PIPELINE)
+OBJECTS: tuple[ForeignObject, ...] = (*crfsuite.OBJECTS, nltk_tagger.OBJECT, scikit.PIPELINE)
 
 # Errors of a file whose parts do not fit together in a way that its reader did not foresee.
 FAULTS = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, MemoryError, OverflowError)
