@@ -236,6 +236,9 @@ CASES: list[Case] = [
     (Perceptron(epochs=4), tiny_problem, 1e-4),
     (AdaGrad(epochs=3), tiny_problem, 2e-3),
     (DecisionLearner(rule=Perceptron(**online)), lambda: searched(LeftToRight()), EVERY),
+    (DecisionLearner(rule=Perceptron(**online)), lambda: valued(searched(LeftToRight())), EVERY),
+    (DecisionLearner(rule=Mira(**online), own=0.5), lambda: valued(searched(EasiestFirst())), EVERY),
+    (PrefixLearner(rule=Perceptron(**online)), lambda: valued(searched(Beam(width=3))), EVERY),
     (DecisionLearner(rule=Mira(**online), own=0.5), lambda: searched(LeftToRight(), legal=True), EVERY),
     (
         DecisionLearner(rule=Arow(**online), own=0.3),
