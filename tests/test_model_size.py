@@ -16,7 +16,6 @@ from commandline import run  # noqa: F401
 from recipe_models import LABELS, MANY, TAGS, TEXTS, WORDS
 
 SHRINKABLE = [r.name for r in TAGGERS if r.unshrinkable is None]
-FIXED = [r.name for r in (*TAGGERS, *CLASSIFIERS) if r.unshrinkable is not None]
 TAGS_KIND = next(kind for kind in KINDS if kind.estimator is Tagger)
 
 
@@ -95,7 +94,7 @@ def test_a_threshold_that_no_weight_reaches_is_refused(corpus, config):
 
 
 @pytest.mark.parametrize("name", SHRINKABLE)
-def test_every_tagger_of_features_comes_near_its_budget_from_below(corpus, name, tmp_path):
+def test_every_tagger_comes_near_its_budget_from_below(corpus, name, tmp_path):
     X, y = corpus
     tagger = Tagger(name, folds=0).fit(X[:100], y[:100])
     most = halfway(tagger)
@@ -123,7 +122,7 @@ def test_other_shapes_of_a_crf_shrink_too(config, tmp_path):
 
 
 @pytest.mark.parametrize("name", [r.name for r in CLASSIFIERS if r.unshrinkable is None])
-def test_every_linear_classifier_keeps_its_strongest_features(name, tmp_path):
+def test_every_classifier_keeps_its_strongest_features_or_examples(name, tmp_path):
     texts = [
         f"{text} {' '.join(f'owl{n * k % 97}' for k in range(2, 12))}" for n, text in enumerate(TEXTS * 3)
     ]
@@ -131,7 +130,8 @@ def test_every_linear_classifier_keeps_its_strongest_features(name, tmp_path):
     most = halfway(model)
     found = smallest(model, most, lambda m: {"accuracy": m.score(texts, LABELS * 3)})
     assert found.best.bytes <= most
-    assert found.best.scores["accuracy"] == 1.0
+    keeps_examples = name in ("knn", "kernel-svm", "kernel-perceptron", "kernel-eg")
+    assert found.best.scores["accuracy"] > (0.6 if keeps_examples else 0.99)
     found.estimator.save(tmp_path / "small.chaff")
     assert load(tmp_path / "small.chaff").predict(texts).tolist() == found.estimator.predict(texts).tolist()
 
@@ -144,16 +144,11 @@ def test_what_does_not_fit_and_what_is_no_size_are_refused(corpus):
         parsed_size("small")
 
 
-@pytest.mark.parametrize("name", FIXED)
-def test_a_recipe_that_cannot_be_made_smaller_says_why_before_it_trains(name, corpus, tmp_path, run):  # noqa: F811
-    X, y = corpus
-    path = tmp_path / "data.tsv"
-    if name in ("hmm", "emission"):
-        path.write_text("\n\n".join("\n".join(map("\t".join, zip(*p))) for p in zip(X, y)) + "\n")  # noqa: B905
-    else:
-        path = tmp_path / "data.csv"
-        path.write_text("text,label\n" + "".join(f"{a},{b}\n" for a, b in zip(TEXTS, LABELS, strict=True)))
-    made = run("train", path, "-o", tmp_path / "m.chaff", "--recipe", name, "--max-size", "1KB")
-    assert made.code == 2
-    assert f"a model of the recipe {name} cannot be made smaller: it keeps" in made.err
-    assert not (tmp_path / "m.chaff").exists()
+def test_hypotheses_of_a_voted_perceptron_are_joined_when_an_example_goes():
+    config = CLASSIFIERS.by_name("kernel-perceptron").config(hypothesis="votes")
+    model = Classifier(config).fit(TEXTS * 2, LABELS * 2).model_
+    whole = model.scorer
+    small = model.shrunk(float(np.median(model.magnitudes())), 32).scorer
+    assert len(small.support) < len(whole.support)
+    assert small.survived.sum() == pytest.approx(whole.survived.sum())
+    assert len(small.survived) == len(small.mistakes) + 1

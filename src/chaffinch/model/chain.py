@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from chaffinch._core import LinearChain
 from chaffinch.errors import ConfigError
+from chaffinch.features.symbols import Symbols
 from chaffinch.model.chain_evidence import chain_examples
 from chaffinch.model.chain_weights import ChainWeights
 from chaffinch.model.distribution import posterior_labels
-from chaffinch.model.encoders import Encoder, IdRows, TemplateEncoder
+from chaffinch.model.encoders import Encoder, IdRows, SymbolEncoder, TemplateEncoder
 from chaffinch.model.evidence import Question, TaggedSentence
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.potentials import (
@@ -33,6 +34,9 @@ from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.search.legality import Need, label_states, needs_of
 from chaffinch.structures import Chain, Parts
 from chaffinch.text.table import TokenTable
+
+WIDEST = "*"  # the rung of all unknown words
+LEAST = -30.0  # a log-probability that counts as the impossible when words are compared
 
 
 @dataclass(frozen=True)
@@ -216,21 +220,29 @@ class ChainModel:
             return self.searched.examples(table, which, question, threads)
         return chain_examples(self, self.source.sentence, table, which, threads)
 
-    widths = (8, 6)
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Bits of weights; the log-probabilities of words are not rounded."""
+        return (32,) if isinstance(self.encoder, SymbolEncoder) else (8, 6)
 
     def magnitudes(self) -> NDArray[np.float32]:
-        """The absolute values of the weights of features; transitions are always kept."""
+        """The absolute values of the weights of features; transitions are always kept.
+
+        Of an HMM: by how much a word's row differs from that of an unknown word of its form.
+        """
         unary = self.weights.unary
+        if isinstance(self.encoder, SymbolEncoder):
+            return self._word_differences(self.encoder.symbols)
         if isinstance(unary, SparseWeights):
             return np.abs(unary.values.astype(np.float32) * np.float32(unary.scale))
         return np.abs(unary.ravel())
 
     def shrunk(self, threshold: float, bits: int) -> "ChainModel":
         """The same model without weights below the threshold, the others rounded, features without weights removed."""
+        if isinstance(self.encoder, SymbolEncoder):
+            return self._with_fewer_words(self.encoder.symbols, threshold)
         if not isinstance(self.encoder, TemplateEncoder) or isinstance(self.source, PolynomialPotentials):
-            raise ConfigError(
-                "a model of word probabilities or of a kernel has no features that could be dropped"
-            )
+            raise ConfigError("a model of a kernel has no features that could be dropped")
         w = self.weights
         every = w.dense
         rounded = SparseWeights.of(np.where(np.abs(every) < threshold, np.float32(0), every), bits)
@@ -238,6 +250,30 @@ class ChainModel:
         kept = rounded.of_rows(order.astype(np.int32))
         sparse = isinstance(w.unary, SparseWeights)
         weights = replace(w, unary=kept if sparse else kept.dense(w.Y), bits=bits)
+        return replace(self, encoder=encoder, source=self.source.with_weights(weights))
+
+    def _word_differences(self, symbols: Symbols) -> NDArray[np.float32]:
+        """How far each symbol's log-probabilities are from those of a wider one, times its probability.
+
+        A word is compared with its rung, a rung with the widest one, which stays. Of equals, the earlier comes first.
+        """
+        V, S, every = len(symbols.words), len(symbols), np.maximum(self.weights.dense, LEAST)
+        rung = Symbols([], symbols.rungs, symbols.ladder).of(symbols.words)
+        widest = V + symbols.rungs.index(WIDEST)
+        wider = np.append(V + rung, np.full(S - V, widest))
+        found = np.abs(every - every[wider]).max(axis=1, initial=0) * np.exp(every.max(axis=1, initial=LEAST))
+        found *= 1 - 1e-3 * np.arange(S) / max(S, 1)
+        found[widest] = found.max(initial=0) + 1
+        return found.astype(np.float32)
+
+    def _with_fewer_words(self, symbols: Symbols, threshold: float) -> "ChainModel":
+        """Words that differ little from unknown words of their form are unknown words from now on; rungs likewise."""
+        differ, V = self._word_differences(symbols), len(symbols.words)
+        kept = np.flatnonzero(differ >= min(threshold, float(differ.max(initial=0))))
+        words = [symbols.words[i] for i in kept[kept < V].tolist()]
+        rungs = [symbols.rungs[i - V] for i in kept[kept >= V].tolist()]
+        weights = replace(self.weights, unary=np.ascontiguousarray(self.weights.dense[kept]))
+        encoder = SymbolEncoder(replace(symbols, words=words, rungs=rungs))
         return replace(self, encoder=encoder, source=self.source.with_weights(weights))
 
     def packed(self) -> Packed:

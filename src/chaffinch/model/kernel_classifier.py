@@ -158,6 +158,30 @@ class KernelModel:
                 ]
         return f"support vectors ({len(coefficients)})", rows
 
+    widths = (32,)
+
+    def magnitudes(self) -> NDArray[np.float64]:
+        """The largest coefficient of each support example; of equals, the earlier of each label first."""
+        coefficients = np.abs(coefficients_of(self.scorer))
+        largest, label = coefficients.max(axis=1, initial=0), coefficients.argmax(axis=1)
+        rank = np.zeros(len(label))
+        for y in np.unique(label):
+            rank[label == y] = np.arange(np.count_nonzero(label == y))
+        found: NDArray[np.float64] = largest * (1 - 1e-6 * (rank + 1) / (len(label) + 1))
+        return found
+
+    def shrunk(self, threshold: float, bits: int) -> "KernelModel":
+        """The same model without the support examples below the threshold; their coefficients are not rounded."""
+        kept = np.flatnonzero(self.magnitudes() >= threshold)
+        support = (
+            self.support.taken(kept)
+            if isinstance(self.support, SparseRows)
+            else [self.support[i] for i in kept.tolist()]
+        )
+        prepared = self.kernel.prepared(kernel_objects(support, self.dense))
+        machine = MACHINES[machine_of(self.scorer)].of(self.scorer).taken(kept, len(self.support))
+        return replace(self, support=support, scorer=machine.made(self.kernel, prepared, len(self.classes)))
+
     def packed(self) -> Packed:
         """What a model file keeps; ConfigError if the kernel or the objects cannot be saved."""
         own = _Sections(
@@ -306,6 +330,9 @@ class _Pairwise(Saved):
     def of(cls, scorer: Pairwise) -> "_Pairwise":
         return cls(scorer.labels, scorer.alpha, scorer.intercepts)
 
+    def taken(self, kept: NDArray[np.int64], _: int) -> "_Pairwise":
+        return replace(self, labels=self.labels[kept], alpha=self.alpha[kept])
+
     def made(self, kernel: Kernel, support: Any, Y: int) -> Pairwise:
         return Pairwise(kernel, support, self.labels, self.alpha, self.intercepts)
 
@@ -319,6 +346,9 @@ class _Dual(Saved):
     def of(cls, scorer: Dual) -> "_Dual":
         return cls(scorer.alpha, scorer.intercepts)
 
+    def taken(self, kept: NDArray[np.int64], _: int) -> "_Dual":
+        return replace(self, alpha=self.alpha[kept])
+
     def made(self, kernel: Kernel, support: Any, Y: int) -> Dual:
         return Dual(kernel, support, self.alpha, self.intercepts)
 
@@ -331,6 +361,16 @@ class _Voted(Saved):
     @classmethod
     def of(cls, scorer: Voted) -> "_Voted":
         return cls(scorer.mistakes, scorer.survived)
+
+    def taken(self, kept: NDArray[np.int64], S: int) -> "_Voted":
+        """Hypotheses that differ by a mistake on a dropped example become one; it has survived what they did."""
+        place = np.full(S, -1)
+        place[kept] = np.arange(len(kept))
+        left = np.flatnonzero(place[self.mistakes[:, 0]] >= 0)
+        mistakes = self.mistakes[left].copy()
+        mistakes[:, 0] = place[mistakes[:, 0]]
+        survived = np.add.reduceat(self.survived, np.append(0, left + 1))
+        return _Voted(mistakes, survived)
 
     def made(self, kernel: Kernel, support: Any, Y: int) -> Voted:
         return Voted(kernel, support, self.mistakes, self.survived, Y)
@@ -346,6 +386,9 @@ class _Neighbours(Saved):
     @classmethod
     def of(cls, scorer: Neighbours) -> "_Neighbours":
         return cls(scorer.labels, scorer.importance, scorer.k, scorer.weighted)
+
+    def taken(self, kept: NDArray[np.int64], _: int) -> "_Neighbours":
+        return replace(self, labels=self.labels[kept], importance=self.importance[kept])
 
     def made(self, kernel: Kernel, support: Any, Y: int) -> Neighbours:
         counted = {"importance": self.importance}

@@ -41,8 +41,7 @@ def unpacked(
 
 
 def _kernel_recipe(name: str, summary: str, config: Any) -> Recipe:
-    reason = "it keeps the documents that it compares with"
-    return Recipe(name, summary, config, train_kernel_machine, load, unshrinkable=reason)
+    return Recipe(name, summary, config, train_kernel_machine, load)
 
 
 def _recipe(name: str, summary: str, config: Any) -> Recipe:

@@ -204,9 +204,6 @@ def _model(
     return ChainModel(SymbolEncoder(table.symbols), Additive(weights), labels)
 
 
-UNSHRINKABLE = (
-    "it keeps the probabilities of every word; --unknown classes with a higher --rare keeps fewer words"
-)
 RECIPE = Recipe(
     "hmm",
     "hidden Markov model, counted",
@@ -214,7 +211,6 @@ RECIPE = Recipe(
     train,
     load,
     options=("weight",),
-    unshrinkable=UNSHRINKABLE,
 )
 EMISSION = Recipe(
     "emission",
@@ -223,5 +219,4 @@ EMISSION = Recipe(
     train,
     load,
     options=("weight",),
-    unshrinkable=UNSHRINKABLE,
 )
