@@ -82,10 +82,10 @@ export const Corpus = live(() => {
 	const rows = review.rows.value;
 	const { from } = wanted.value;
 	const teach = model.value.learns ? () => learn(() => open()) : undefined;
-	return html`<${Columns} title="Corpus" teach=${teach} focus=${() => review.focus()}>
+	return html`<${Columns} title="Corpus" press=${press} teach=${teach} focus=${() => review.focus()}>
 		<${Filters} used=${model.value} />
 		${outcome.value && html`<${Outcome} then=${open} open=${find} close=${close} />`}
-		<div class=${`reading${busy.value ? " busy" : ""}`} aria-busy=${String(busy.value)} onKeyDown=${press}>
+		<div class=${`reading${busy.value ? " busy" : ""}`} aria-busy=${String(busy.value)}>
 			${rows.length ? html`<${Rows} review=${review} />` : html`<p class="hint">${busy.value ? "Reading the rows …" : "There is no such row."}</p>`}
 		</div>
 		${rows.length > 0 && html`<nav class="pager" aria-label="Pages of rows">

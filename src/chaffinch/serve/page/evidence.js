@@ -38,8 +38,8 @@ export async function explain(asked) {
 }
 
 /** What a view does beside what it explains; everywhere in it, Control and Enter teach. */
-export const Columns = live(({ title, focus, teach, single, children }) => html`<div class=${`columns${single ? " single" : ""}`}
-	onKeyDown=${(event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && teach?.()}>
+export const Columns = live(({ title, focus, press, teach, single, children }) => html`<div class=${`columns${single ? " single" : ""}`}
+	onKeyDown=${(event) => (event.key === "Enter" && (event.ctrlKey || event.metaKey) ? teach?.() : press?.(event))}>
 	<section><h1 class="unseen">${title}</h1>${children}</section>
 	${!single && html`<${Evidence} close=${() => (explain(null), focus?.())} />`}
 </div>`);

@@ -14,7 +14,7 @@ export const Rows = live((/** @type {Reviewed} */ { review, differs }) => {
 		${review.rows.value.map((row, index) => {
 			const active = index === here;
 			const draft = review.drafts.value.get(review.key(row));
-			return html`<${One} key=${review.key(row) + index} ...${{ review, row, index, draft, active, differs: differs?.[index] }}
+			return html`<${One} ...${{ review, row, index, draft, active, differs: differs?.[index] }}
 				word=${active ? word : 0} anchor=${active ? anchor : null} />`;
 		})}
 	</ol>`;
