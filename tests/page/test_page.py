@@ -299,8 +299,7 @@ def test_rows_are_sorted_filtered_searched_and_paged(page: Page, stub: Stub) -> 
     page.keyboard.press("Enter")
     expect(page.locator(".pager")).to_contain_text("of 36")
     page.select_option("[aria-label=Label]", "LOC")
-    query = [body for _, path, body in stub.toy.requests if path == "/rows"][-1]
-    assert query["label"] == "LOC"
+    expect(page.locator(".pager")).to_contain_text("of 18")
     page.fill("#search", "")
     page.keyboard.press("Enter")
     page.select_option("[aria-label=Label]", "")

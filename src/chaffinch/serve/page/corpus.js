@@ -50,8 +50,8 @@ async function want(change) {
 async function turn(step) {
 	const from = wanted.value.from + step * COUNT;
 	if (from < 0 || from >= total.value) return;
+	review.go(0); // before the rows come, lest it takes the focus from where a person has gone since
 	await want({ from });
-	review.go(0);
 }
 
 /** Show a row that learning changed. */
