@@ -227,7 +227,8 @@ class Toy:
         if query.get("corrected"):
             made = [row for row in made if "correction" in row]
         if query.get("label"):
-            made = [row for row in made if query["label"] in row.get("tags", [row.get("label")])]
+            spelt = {query["label"], f"B-{query['label']}"}
+            made = [row for row in made if not spelt.isdisjoint(row.get("tags", [row.get("label")]))]
         if query.get("sort") == "doubt":
             made.sort(key=lambda row: row["certainty"] if row["certainty"] is not None else 1.0)
         first, count = int(query.get("from", 0)), int(query.get("count", 50))
