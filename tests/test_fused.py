@@ -22,7 +22,7 @@ from chaffinch.learners.maximum_likelihood import MaximumLikelihood
 from chaffinch.learners.online import Arow, MarginPerceptron, Mira, PassiveAggressive, Perceptron
 from chaffinch.learners.problem import Learner, Problem
 from chaffinch.scorers import FeatureScorer, Layout, Linear, Rows
-from chaffinch.scorers.contexts import ContextScorer, LabelTemplate
+from chaffinch.scorers.contexts import ContextScorer, ContextTemplate
 from chaffinch.scorers.segments import SegmentScorer
 from chaffinch.search import Beam, EasiestFirst, IncrementalChain, LeftToRight, Legality
 from chaffinch.structures import Candidates, Chain, Held, LocalChain, RuledChain, RuledLocalChain
@@ -128,8 +128,8 @@ def searched(search: Any, *, legal: bool = False, known: bool = False) -> Proble
     rng = np.random.default_rng(6)
     lengths = [3, 5, 1, 9, 4, 0, 5, 7, 2, 6]
     F, Y, T = 12, 4, sum(lengths)
-    left = [LabelTemplate([-1], 1, -1), LabelTemplate([-2, -1], 1, -1), LabelTemplate([-1], 3, 0)]
-    right = [LabelTemplate([1], 1, -1), LabelTemplate([-1, 1], 3, 0), LabelTemplate([2], 1, -1)]
+    left = [ContextTemplate([-1], 1, -1), ContextTemplate([-2, -1], 1, -1), ContextTemplate([-1], 3, 0)]
+    right = [ContextTemplate([1], 1, -1), ContextTemplate([-1, 1], 3, 0), ContextTemplate([2], 1, -1)]
     templates = [*left, *right] if isinstance(search, EasiestFirst) else left
     counts = rng.integers(1, 4, T)
     ids = np.concatenate([np.sort(rng.choice(F, n, replace=False)) for n in counts]).astype(np.int32)

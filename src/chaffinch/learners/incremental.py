@@ -48,7 +48,7 @@ class SearchLearner(Learner):
         weights = _Weights(problem.scorer, self.rule, self.min_updates)
         importance, draws = problem.weights(), _uniforms(self.rule.seed)
         for number in range(1, self.rule.epochs + 1):
-            tally = Tally()
+            tally = EpochTally()
             for n in example_order(len(problem.examples), self.rule.seed, number).tolist():
                 x, y = problem.examples[n]
                 sentence = _Sentence(problem.structure, weights, x, importance[n])
@@ -56,12 +56,12 @@ class SearchLearner(Learner):
             yield self.epoch(number, tally, weights.scorer)
 
     def learn(
-        self, sentence: "_Sentence", y: list[int], epoch: int, draws: Iterator[float], tally: "Tally"
+        self, sentence: "_Sentence", y: list[int], epoch: int, draws: Iterator[float], tally: "EpochTally"
     ) -> None:
         """Learn from one sentence."""
         raise NotImplementedError
 
-    def epoch(self, number: int, tally: "Tally", scorer: Callable[[], ContextScorer]) -> Pass:
+    def epoch(self, number: int, tally: "EpochTally", scorer: Callable[[], ContextScorer]) -> Pass:
         """The record of an epoch."""
         wrong = tally.mistakes / max(1, tally.decisions)
         return Pass(number, {"wrong": wrong}, scorer, self.rule.epochs)
@@ -97,7 +97,7 @@ class DecisionLearner(SearchLearner):
         return 0.0 if self.anywhere and epoch == 1 else self.own
 
     def learn(
-        self, sentence: "_Sentence", y: list[int], epoch: int, draws: Iterator[float], tally: "Tally"
+        self, sentence: "_Sentence", y: list[int], epoch: int, draws: Iterator[float], tally: "EpochTally"
     ) -> None:
         """Decision by decision."""
         own = self.own_in(epoch)
@@ -111,7 +111,7 @@ class DecisionLearner(SearchLearner):
             self._learn_stretch(sentence, stretch, y, own, draws, tally)
 
     def _learn_forward(
-        self, sentence: "_Sentence", y: list[int], own: float, draws: Iterator[float], tally: "Tally"
+        self, sentence: "_Sentence", y: list[int], own: float, draws: Iterator[float], tally: "EpochTally"
     ) -> None:
         for t, known in enumerate(sentence.known):
             label = known
@@ -131,7 +131,7 @@ class DecisionLearner(SearchLearner):
         y: list[int],
         own: float,
         draws: Iterator[float],
-        tally: "Tally",
+        tally: "EpochTally",
     ) -> None:
         tries = 0
         while (t := sentence.easiest(stretch)) is not None:
@@ -180,7 +180,7 @@ class PrefixLearner(SearchLearner):
     searches = (Beam,)
 
     def learn(
-        self, sentence: "_Sentence", y: list[int], epoch: int, draws: Iterator[float], tally: "Tally"
+        self, sentence: "_Sentence", y: list[int], epoch: int, draws: Iterator[float], tally: "EpochTally"
     ) -> None:
         """The update of one sentence, if there is any."""
         tally.decisions += len(y)
@@ -209,7 +209,7 @@ class PrefixLearner(SearchLearner):
 
 
 @dataclass
-class Tally:
+class EpochTally:
     """Labels decided in an epoch, and mistakes among them."""
 
     decisions: int = 0
@@ -388,7 +388,7 @@ class _Sentence:
         return state if states is None else states.next(state, y) or states.forced(y)
 
 
-def _kept(label: int, gold: int, own: float, draws: Iterator[float], tally: Tally) -> int:
+def _kept(label: int, gold: int, own: float, draws: Iterator[float], tally: EpochTally) -> int:
     """The label that becomes context: the model's own if it is right, or with probability own; else gold."""
     tally.decisions += 1
     if label == gold:

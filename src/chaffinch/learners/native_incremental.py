@@ -7,7 +7,7 @@ import numpy as np
 
 from chaffinch import _core
 from chaffinch.learners.examples import ContextExamples
-from chaffinch.learners.incremental import DecisionLearner, PrefixLearner, SearchLearner, Tally
+from chaffinch.learners.incremental import DecisionLearner, PrefixLearner, SearchLearner, EpochTally
 from chaffinch.learners.problem import Pass, Problem, State, example_order
 from chaffinch.scorers.contexts import ContextScorer
 from chaffinch.search import Beam, EasiestFirst
@@ -77,4 +77,4 @@ def _passes(learner: SearchLearner, problem: Problem, trainer: Any) -> Iterator[
         order = example_order(len(problem.examples), learner.rule.seed, number)
         own = learner.own_in(number) if isinstance(learner, DecisionLearner) else 1.0
         decided, mistakes, _ = trainer.epoch(order, own)
-        yield learner.epoch(number, Tally(decided, mistakes), scorer)
+        yield learner.epoch(number, EpochTally(decided, mistakes), scorer)

@@ -14,14 +14,14 @@ from chaffinch.features.rows import FeatureRows
 from chaffinch.features.templates import parse
 from chaffinch.model.encoders import TemplateEncoder
 from chaffinch.model.evidence import Named, Seen
-from chaffinch.scorers.contexts import LabelTemplate, context_keys
+from chaffinch.scorers.contexts import ContextTemplate, context_keys
 
 
-def native_templates(encoder: TemplateEncoder) -> list[LabelTemplate]:
+def native_templates(encoder: TemplateEncoder) -> list[ContextTemplate]:
     """For each label template its offsets, its number of observations, and their column (-1: none)."""
     columns = observed(encoder)
     return [
-        LabelTemplate(list(t.offsets), max(1, t.n_observations), list(columns).index(seen) if seen else -1)
+        ContextTemplate(list(t.offsets), max(1, t.n_observations), list(columns).index(seen) if seen else -1)
         for t, seen in zip(
             encoder.features.label_templates, map(_observed_part, _texts(encoder)), strict=True
         )
@@ -86,7 +86,7 @@ class Contexts:
         return {context: row for row, context in enumerate(every)}
 
     @cached_property
-    def _templates(self) -> list[LabelTemplate]:
+    def _templates(self) -> list[ContextTemplate]:
         return native_templates(self.encoder)
 
     def rows(self, observed: NDArray[np.int32], t: int, decided: Sequence[int]) -> list[int]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from chaffinch.scorers.linear import Example, Layout, Linear
 
 
-class LabelTemplate(NamedTuple):
+class ContextTemplate(NamedTuple):
     """What a label template reads: labels at ``offsets``, and one of ``observations`` in a column (-1: none)."""
 
     offsets: Sequence[int]
@@ -36,14 +36,14 @@ class ContextScorer:
     unary: float32 [F, Y]   context: float32 [C, Y], of the context ``key`` of a ``template``; all others are zero
     """
 
-    templates: Sequence[LabelTemplate]
+    templates: Sequence[ContextTemplate]
     unary: NDArray[np.float32]
     template: NDArray[np.int32]
     key: NDArray[np.uint64]
     context: NDArray[np.float32]
 
     @classmethod
-    def zeros(cls, F: int, Y: int, templates: Sequence[LabelTemplate]) -> "ContextScorer":
+    def zeros(cls, F: int, Y: int, templates: Sequence[ContextTemplate]) -> "ContextScorer":
         """Weights of zero."""
         none = np.zeros((0, Y), np.float32)
         return cls(
@@ -93,7 +93,7 @@ class ContextScorer:
 
 
 def context_keys(
-    templates: Sequence[LabelTemplate],
+    templates: Sequence[ContextTemplate],
     Y: int,
     observed: NDArray[np.int32],
     t: int,
@@ -106,7 +106,7 @@ def context_keys(
     o is the observation, c_j the label at the j-th of the template's k offsets; Y is before the start, Y + 1 after the
     end, Y + 2 not decided.
 
-    >>> context_keys([LabelTemplate([-1], 1, -1), LabelTemplate([-1, 1], 5, 0)], 2, np.array([4]), 1, [1, -1, -1])
+    >>> context_keys([ContextTemplate([-1], 1, -1), ContextTemplate([-1, 1], 5, 0)], 2, np.array([4]), 1, [1, -1, -1])
     [(0, 1), (1, 121)]
     """
     found = []
