@@ -320,7 +320,8 @@ def test_labels_of_the_data_that_no_model_knows_are_noted(tmp_path: Path) -> Non
     path.write_text("label,text\nnever seen,one\n")
     for texts, name in ((["a b", "c d"], "old"), (["a c", "b d"], "new")):
         Classifier("nb").fit(texts, ["x", "y"]).save(tmp_path / f"{name}.chaff")
-    found = compare_models(tmp_path / "old.chaff", tmp_path / "new.chaff", path)
+    with pytest.warns(DataWarning, match="no prediction is a gold label"):
+        found = compare_models(tmp_path / "old.chaff", tmp_path / "new.chaff", path)
     assert "Labels of the data that neither model knows: never seen." in found.notes()
 
 

@@ -1,6 +1,5 @@
 """The tagger: labels for the tokens of sentences, by any recipe, as a scikit-learn estimator."""
 
-import copy
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -328,7 +327,9 @@ class Tagger(Persistent[TaggingModel]):
         >>> tagger.with_rules([once("QTY")]).predict(X[:1])
         [['NAME', 'NAME', 'O', 'QTY', 'NAME']]
         """
-        made = copy.copy(self)
+        made = type(self).__new__(type(self))
+        vars(made).update(vars(self))
+        made._memory = None  # the recipe changes it in place when it learns on
         made.rules = made.rules_ = tuple(rules)
         made._ruled = (self._fitted(), under_rules(self._fitted(), made.rules_))
         return made

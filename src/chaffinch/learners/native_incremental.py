@@ -7,7 +7,7 @@ import numpy as np
 
 from chaffinch import _core
 from chaffinch.learners.examples import ContextExamples
-from chaffinch.learners.incremental import DecisionLearner, PrefixLearner, SearchLearner, EpochTally
+from chaffinch.learners.incremental import DecisionLearner, EpochTally, PrefixLearner, SearchLearner
 from chaffinch.learners.problem import Pass, Problem, State, example_order
 from chaffinch.scorers.contexts import ContextScorer
 from chaffinch.search import Beam, EasiestFirst

@@ -291,8 +291,6 @@ SEEN = 1 << 16  # number of bytes that are read
 STARTS: tuple[tuple[re.Pattern[bytes], str], ...] = tuple(
     (re.compile(start, re.DOTALL), name)
     for start, name in (
-        (re.escape((793712314).to_bytes(4, "little")), "a model of fastText"),
-        (rb"solver_type ", "a model of LIBLINEAR"),
         (rb"svm_type ", "a model of LIBSVM"),
         (rb"\x80[\x02-\x05]", "a pickle (pickle, joblib, scikit-learn)"),
         (rb"x[\x01\x5e\x9c\xda]|\x1f\x8b", "a compressed file (joblib, gzip)"),

@@ -20,7 +20,7 @@ MOST_EXPLAINED = 2_000  # words of a text that is explained
 
 
 @dataclass(slots=True)
-class Row:
+class InputRow:
     """One input.
 
     key:     the same for inputs that a model cannot tell apart
@@ -69,24 +69,24 @@ class Answering(ABC):
     # -- inputs
 
     @abstractmethod
-    def rows(self, model: Any, body: Input) -> list[Row]:
+    def rows(self, model: Any, body: Input) -> list[InputRow]:
         """The inputs of a request."""
 
     @abstractmethod
-    def row_of(self, model: Any, document: Document) -> Row:
+    def row_of(self, model: Any, document: Document) -> InputRow:
         """The input of a document of a file."""
 
-    def cost(self, row: Row) -> int:
+    def cost(self, row: InputRow) -> int:
         """How many units of work an input is, about a token each."""
         return 1 + len(row.words)
 
     # -- answers
 
     @abstractmethod
-    def answers(self, model: Any, rows: Sequence[Row], asked: Asked) -> list[Answer]:
+    def answers(self, model: Any, rows: Sequence[InputRow], asked: Asked) -> list[Answer]:
         """The answers to some inputs, in order."""
 
-    def explained(self, model: Any, row: Row, position: int | None, instead: str | None) -> Answer:
+    def explained(self, model: Any, row: InputRow, position: int | None, instead: str | None) -> Answer:
         """Why the model gave its answer."""
         raise ConfigError(f"answers of kind {self.name} are not explained here: use chaffinch explain")
 
@@ -112,21 +112,21 @@ class Answering(ABC):
 
     # -- corrections
 
-    def correction(self, model: Any, row: Row, body: CorrectionBody) -> Answer:
+    def correction(self, model: Any, row: InputRow, body: CorrectionBody) -> Answer:
         """The corrected answer of a request: {"tags": ...}, {"label": ...}; checked."""
         raise ConfigError(f"models of kind {self.name} are served read-only and take no corrections")
 
-    def pinned(self, row: Row, correction: Answer) -> Answer:
+    def pinned(self, row: InputRow, correction: Answer) -> Answer:
         """The answer to an input that was corrected: what the person said."""
         raise NotImplementedError
 
-    def corrected_document(self, model: Any, row: Row, correction: Answer) -> Document:
+    def corrected_document(self, model: Any, row: InputRow, correction: Answer) -> Document:
         """The corrected input, to be exported and to train on."""
         raise NotImplementedError
 
     # -- learning
 
-    def learn(self, model: Any, lessons: Sequence[tuple[Row, Answer]]) -> None:
+    def learn(self, model: Any, lessons: Sequence[tuple[InputRow, Answer]]) -> None:
         """Change a model (the caller has copied it) by corrections."""
         raise ConfigError(f"models of kind {self.name} do not learn here")
 
@@ -143,7 +143,7 @@ def _unordered(name: str, value: Any) -> Any:
     return sorted(value) if name == "labels" and value is not None else value
 
 
-def within_limits(rows: Sequence[Row], asked: Asked, labels: int) -> None:
+def within_limits(rows: Sequence[InputRow], asked: Asked, labels: int) -> None:
     """Raise if answers would be too large: their size is k-best times words, or words times labels."""
     words = sum(1 + len(row.words) for row in rows)
     if words > MOST_WORDS:

@@ -31,7 +31,7 @@ from chaffinch.serve.messages import (
     VersionBody,
 )
 from chaffinch.serve.metrics import Metrics
-from chaffinch.serve.pools import Pool
+from chaffinch.serve.pools import DataPool
 from chaffinch.serve.reload import watch
 from chaffinch.serve.security import Guard
 from chaffinch.serve.served import ServedModel
@@ -157,7 +157,7 @@ class Server:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def look_for_suspects(self, served: ServedModel, pool: Pool) -> None:
+    def look_for_suspects(self, served: ServedModel, pool: DataPool) -> None:
         """Let the doctor look for label errors in a data file, once, beside the requests."""
         key = served.name, pool.name
         if pool.suspects is None and key not in self._looking:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaffinch.errors import ChaffinchError, DataError
 from chaffinch.search.label_rules import Infeasible
-from chaffinch.serve.answers import Answer, Row
+from chaffinch.serve.answers import Answer, InputRow
 from chaffinch.serve.endpoint import Call, Raw
 from chaffinch.serve.messages import Asked, CompareBody, ExplainBody, Input, PredictBody, RequestError
 from chaffinch.serve.security import LINES
@@ -49,7 +49,7 @@ async def predict(server: "Server", call: Call) -> Any:
 
 
 async def answered(
-    server: "Server", served: ServedModel, version: Version, rows: list[Row], asked: Asked, *, own: bool
+    server: "Server", served: ServedModel, version: Version, rows: list[InputRow], asked: Asked, *, own: bool
 ) -> list[Answer]:
     """The answers to rows; corrected inputs are answered as corrected, unless the model's own answer is asked for."""
     if own or not served.corrections.pins:
@@ -61,7 +61,7 @@ async def answered(
 
 
 def _ruled(
-    served: ServedModel, version: Version, rows: list[Row], asked: Asked, rules: dict[str, list[Any]]
+    served: ServedModel, version: Version, rows: list[InputRow], asked: Asked, rules: dict[str, list[Any]]
 ) -> list[Answer]:
     """The model's own answers under rules of the request."""
     try:
@@ -114,7 +114,7 @@ async def compare(server: "Server", call: Call) -> Answer:
     return {"results": results, "version": ", ".join(versions)}
 
 
-def _input(server: "Server", body: Input) -> tuple[ServedModel, Version, list[Row]]:
+def _input(server: "Server", body: Input) -> tuple[ServedModel, Version, list[InputRow]]:
     served = server.model(body.model)
     version = served.versions.find(body.version)
     return served, version, served.answering.rows(version.model, body)
@@ -142,7 +142,7 @@ async def _stream(server: "Server", call: Call) -> AsyncIterator[bytes]:
 async def _answered_lines(server: "Server", lines: list[bytes]) -> bytes:
     """The answers to lines; consecutive ones that ask the same of the same version are one batch."""
     made: list[Answer] = []
-    group: list[Row] = []
+    group: list[InputRow] = []
     about: tuple[ServedModel, Version, Asked, bool] | None = None
 
     async def ask() -> None:

@@ -6,14 +6,14 @@ from concurrent.futures import Executor
 from typing import Any
 
 from chaffinch.errors import ChaffinchError
-from chaffinch.serve.answers import Answer, Answering, Row
+from chaffinch.serve.answers import Answer, Answering, InputRow
 from chaffinch.serve.messages import Asked, RequestError
 from chaffinch.serve.versions import Version
 
 AT_ONCE = 3_000  # units of work that are done on the event loop, about a token each; more goes to a thread
 MOST_WAITING = 64  # large requests that wait for a thread
 
-Waiting = tuple[Sequence[Row], "asyncio.Future[list[Answer]]"]
+Waiting = tuple[Sequence[InputRow], "asyncio.Future[list[Answer]]"]
 
 
 class Batches:
@@ -28,7 +28,7 @@ class Batches:
         self._large = 0
 
     async def ask(
-        self, answering: Answering, version: Version, rows: Sequence[Row], asked: Asked
+        self, answering: Answering, version: Version, rows: Sequence[InputRow], asked: Asked
     ) -> list[Answer]:
         """The answers to some rows, in order."""
         work = sum(map(answering.cost, rows)) * (1 + asked.kbest)

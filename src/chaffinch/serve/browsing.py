@@ -14,7 +14,7 @@ from chaffinch.evaluate.reliability import reliability
 from chaffinch.serve.answers import Answer
 from chaffinch.serve.endpoint import Call, Raw
 from chaffinch.serve.messages import Asked, RequestError
-from chaffinch.serve.pools import Pool
+from chaffinch.serve.pools import DataPool
 from chaffinch.serve.served import ServedModel
 from chaffinch.serve.versions import Version
 
@@ -42,7 +42,7 @@ async def rows(server: "Server", call: Call) -> Answer:
 
 
 def _rows(
-    served: ServedModel, pool: Pool, version: Version, call: Call, first: int, count: int, sort: str
+    served: ServedModel, pool: DataPool, version: Version, call: Call, first: int, count: int, sort: str
 ) -> Answer:
     chosen = _chosen(served, pool, version, call)
     if sort == "doubt":
@@ -79,7 +79,7 @@ def _rows(
     }
 
 
-def _chosen(served: ServedModel, pool: Pool, version: Version, call: Call) -> list[int]:
+def _chosen(served: ServedModel, pool: DataPool, version: Version, call: Call) -> list[int]:
     """The rows that pass every filter, in the order of the file."""
     chosen = list(range(len(pool)))
     if call.flag("changed"):
@@ -110,7 +110,7 @@ async def report(server: "Server", call: Call) -> Answer:
     return await server.batches.apart(_report, served, pool, version)
 
 
-def _report(served: ServedModel, pool: Pool, version: Version) -> Answer:
+def _report(served: ServedModel, pool: DataPool, version: Version) -> Answer:
     made: Answer = {
         "model": served.name,
         "data": pool.name,
@@ -139,7 +139,7 @@ def _report(served: ServedModel, pool: Pool, version: Version) -> Answer:
     return made
 
 
-def _scores(served: ServedModel, pool: Pool, version: Version) -> Answer:
+def _scores(served: ServedModel, pool: DataPool, version: Version) -> Answer:
     """The scores of the kind."""
     outputs = pool.test.outputs(("gold", version.name), [pool.answers(version)])
     _, tallies = outputs.scored(Rules())
@@ -166,7 +166,7 @@ def _confusion(answers: list[Any], gold: list[Any]) -> Answer | None:
     return {"labels": labels, "counts": [[counts.get((g, a), 0) for a in labels] for g in labels]}
 
 
-def _calibration(served: ServedModel, pool: Pool, version: Version) -> Answer:
+def _calibration(served: ServedModel, pool: DataPool, version: Version) -> Answer:
     """How often answers of about the same certainty are right: of each token, or of each text."""
     p: list[float] = []
     right: list[bool] = []
@@ -220,7 +220,7 @@ async def export(server: "Server", call: Call) -> Raw:
     return Raw(content, kind, {"content-disposition": f'attachment; filename="{safe}{ending}"'})
 
 
-def _exported(served: ServedModel, pool: Pool | None, format: str) -> tuple[bytes, str]:
+def _exported(served: ServedModel, pool: DataPool | None, format: str) -> tuple[bytes, str]:
     pins, model = served.corrections.pins, served.loaded
     if pool is None:
         live = served.corrections.live()

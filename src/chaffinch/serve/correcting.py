@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from chaffinch.active import queued
 from chaffinch.errors import DataError
-from chaffinch.serve.answers import Answer, Row
+from chaffinch.serve.answers import Answer, InputRow
 from chaffinch.serve.corrections import UNDO, VERSION, Correction
 from chaffinch.serve.endpoint import Call
 from chaffinch.serve.messages import Asked, CorrectionBody, LearnBody, NextBody, RequestError, VersionBody
@@ -164,7 +164,7 @@ async def note_version(server: "Server", served: ServedModel) -> None:
     await server.write({"event": VERSION, "model": served.name, "number": number, "made": now()})
 
 
-def _corrected_row(served: ServedModel, body: CorrectionBody) -> Row:
+def _corrected_row(served: ServedModel, body: CorrectionBody) -> InputRow:
     if body.row is not None:
         if body.text is not None or body.tokens is not None:
             raise DataError("expected a row of a data file, or a text; got both")

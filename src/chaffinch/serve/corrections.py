@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from chaffinch.serve.answers import Answer, Row
+from chaffinch.serve.answers import Answer, InputRow
 from chaffinch.serve.journal import Entry
 from chaffinch.serve.messages import RequestError
 
@@ -23,7 +23,7 @@ class Correction:
 
     seq: int
     made: str
-    row: Row
+    row: InputRow
     answer: Answer
     data: str | None = None
     number: int | None = None
@@ -48,7 +48,7 @@ class Correction:
         """The correction that an event holds."""
         given = entry["input"]
         columns = given.get("columns")
-        row = Row(
+        row = InputRow(
             given["text"],
             given["key"],
             given.get("words", []),

@@ -7,7 +7,7 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import Classifier
 from chaffinch.recipes.partial_fit import Increment
 from chaffinch.recipes.text_features import TextFeatures
-from chaffinch.serve.answers import MOST_EXPLAINED, Answer, Answering, Row, only_text, within_limits
+from chaffinch.serve.answers import MOST_EXPLAINED, Answer, Answering, InputRow, only_text, within_limits
 from chaffinch.serve.explanations import explained
 from chaffinch.serve.messages import Asked, CorrectionBody, Input, one_input
 from chaffinch.text.document import Document
@@ -37,26 +37,26 @@ class DocumentAnswering(Answering):
 
     # -- inputs
 
-    def rows(self, model: Classifier, body: Input) -> list[Row]:
+    def rows(self, model: Classifier, body: Input) -> list[InputRow]:
         """Texts."""
         _reads_text_alone(model)
         form = one_input(body, "text", "texts", "tokens", "sentences")
         if form in ("tokens", "sentences"):
             raise DataError("this model labels texts: send text or texts, not tokens")
         texts = [only_text(body)] if form == "text" else body.texts or []
-        return [Row(text, text) for text in texts]
+        return [InputRow(text, text) for text in texts]
 
-    def row_of(self, model: Classifier, document: Document) -> Row:
+    def row_of(self, model: Classifier, document: Document) -> InputRow:
         """The text of a document."""
-        return Row(document.text, document.text)
+        return InputRow(document.text, document.text)
 
-    def cost(self, row: Row) -> int:
+    def cost(self, row: InputRow) -> int:
         """About the number of words."""
         return 1 + len(row.text) // 5
 
     # -- answers
 
-    def answers(self, model: Classifier, rows: Sequence[Row], asked: Asked) -> list[Answer]:
+    def answers(self, model: Classifier, rows: Sequence[InputRow], asked: Asked) -> list[Answer]:
         """All texts are classified as one batch."""
         labels = self.labels(model)
         within_limits(rows, asked, len(labels))
@@ -83,7 +83,9 @@ class DocumentAnswering(Answering):
             made.append(found)
         return made
 
-    def explained(self, model: Classifier, row: Row, position: int | None, instead: str | None) -> Answer:
+    def explained(
+        self, model: Classifier, row: InputRow, position: int | None, instead: str | None
+    ) -> Answer:
         """Why the text got its label."""
         if position is not None:
             raise DataError("position is for tags; a text has one answer")
@@ -113,7 +115,7 @@ class DocumentAnswering(Answering):
 
     # -- corrections
 
-    def correction(self, model: Classifier, row: Row, body: CorrectionBody) -> Answer:
+    def correction(self, model: Classifier, row: InputRow, body: CorrectionBody) -> Answer:
         """A label, or several if the model gives several."""
         if body.tags is not None or (body.label is None) == (body.labels is None):
             raise DataError("expected a label in the correction, or labels")
@@ -127,18 +129,18 @@ class DocumentAnswering(Answering):
             raise DataError(f"this model gives one label to a text, got {len(names)}")
         return {"label": str(names[0])}
 
-    def pinned(self, row: Row, correction: Answer) -> Answer:
+    def pinned(self, row: InputRow, correction: Answer) -> Answer:
         """The corrected label; a person's answer has no probability."""
         return {"text": row.text, **correction, "certainty": None, "pinned": True}
 
-    def corrected_document(self, model: Classifier, row: Row, correction: Answer) -> Document:
+    def corrected_document(self, model: Classifier, row: InputRow, correction: Answer) -> Document:
         """The text with its labels."""
         labels = [correction["label"]] if "label" in correction else list(correction["labels"])
         return Document(row.text, labels=labels)
 
     # -- learning
 
-    def learn(self, model: Classifier, lessons: Sequence[tuple[Row, Answer]]) -> None:
+    def learn(self, model: Classifier, lessons: Sequence[tuple[InputRow, Answer]]) -> None:
         """All corrections in one step."""
         known = {str(label): label for label in model.classes_.tolist()}
         labels = [known.get(answer["label"], answer["label"]) for _, answer in lessons]

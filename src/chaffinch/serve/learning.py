@@ -19,7 +19,7 @@ from chaffinch.kinds.corpora import joined, taken
 from chaffinch.serve.answers import twin
 from chaffinch.serve.corrections import Correction
 from chaffinch.serve.messages import Asked
-from chaffinch.serve.pools import NEAR_TIE, Pool
+from chaffinch.serve.pools import NEAR_TIE, DataPool
 from chaffinch.serve.served import ServedModel
 from chaffinch.serve.versions import Version
 from chaffinch.text.document import WORD, Document
@@ -37,7 +37,7 @@ MOST_LISTED = 2_000  # changed rows in one answer
 
 
 @dataclass(frozen=True)
-class Learner:
+class TaughtModel:
     """An estimator with all that it needs to learn on, and the corrections that it knows."""
 
     model: Any
@@ -49,8 +49,8 @@ class Learning:
 
     def __init__(self, served: ServedModel) -> None:
         self.served = served
-        self.base = Learner(served.loaded)  # the last full training
-        self._warm: tuple[str, Learner] | None = None  # a version's name, and its learner
+        self.base = TaughtModel(served.loaded)  # the last full training
+        self._warm: tuple[str, TaughtModel] | None = None  # a version's name, and its learner
         self._lock = threading.RLock()
         self._failed = self.stopping = False
         self.retrained: frozenset[int] = frozenset()  # what the last full training was given
@@ -96,17 +96,17 @@ class Learning:
             gap = _gap(model)
         made = "learnt" if wanted - before.learnt else "took back"
         note = f"{made} {len(wanted ^ before.learnt)} corrections"
-        return self._published(Learner(model, wanted), note), gap
+        return self._published(TaughtModel(model, wanted), note), gap
 
-    def _learner(self, before: Version, wanted: frozenset[int]) -> Learner:
+    def _learner(self, before: Version, wanted: frozenset[int]) -> TaughtModel:
         """The learner nearest to what is wanted: that of the version if it only has to learn more, else the base."""
         if self._warm is not None and self._warm[0] == before.name and self._warm[1].learnt <= wanted:
             return self._warm[1]
         if self.base.learnt <= wanted:
             return self.base
-        return Learner(self.served.loaded)
+        return TaughtModel(self.served.loaded)
 
-    def _published(self, learner: Learner, note: str) -> Version:
+    def _published(self, learner: TaughtModel, note: str) -> Version:
         version = self.served.versions.publish(light(learner.model), note, learner.learnt)
         self._warm = version.name, learner
         return version
@@ -124,7 +124,7 @@ class Learning:
         with self._lock:
             model.threads = 1
             self.served.loaded = model
-            self.base, self._warm, self.retrained = Learner(model), None, frozenset()
+            self.base, self._warm, self.retrained = TaughtModel(model), None, frozenset()
             self.served.probabilities = self.served.answering.has_probabilities(model)
             return self._published(self.base, note)
 
@@ -152,7 +152,7 @@ class Learning:
             "noise": self._noise(changed, near),
         }
 
-    def _near_ties(self, pool: Pool, before: Version, rows: list[int]) -> int:
+    def _near_ties(self, pool: DataPool, before: Version, rows: list[int]) -> int:
         if not self.served.probabilities or not rows:
             return 0
         given = [pool.rows[n] for n in rows[:MOST_LISTED]]
@@ -199,7 +199,7 @@ class Learning:
             seen = frozenset(c.seq for c in live)
             self.retrained = seen
             before = served.active
-            learner = Learner(fresh, seen)
+            learner = TaughtModel(fresh, seen)
             trial = Version(0, f"trial {time.monotonic_ns()}", light(fresh), "", seen)
             new, old, judged, where = self._judged(trial, before)
             kept = new >= old
@@ -260,7 +260,7 @@ class Learning:
         count = 0
         for pool in served.pools.values():
 
-            def known(n: int, pool: Pool = pool) -> Any:
+            def known(n: int, pool: DataPool = pool) -> Any:
                 return None if pool.rows[n].key in pins else served.known(pool, n)
 
             for side, version in enumerate((new, old)):

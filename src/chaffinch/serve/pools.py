@@ -12,7 +12,7 @@ from chaffinch.corpus import detect
 from chaffinch.errors import ChaffinchError
 from chaffinch.kinds.kind import Kind
 from chaffinch.kinds.requests import PredictRequest
-from chaffinch.serve.answers import Answering, Row
+from chaffinch.serve.answers import Answering, InputRow
 from chaffinch.serve.versions import Version
 
 MOST_KEPT = 3  # versions whose answers are kept
@@ -20,7 +20,7 @@ FIXED, BROKEN, MOVED = "fixed", "broken", "moved"
 NEAR_TIE = 0.6  # an answer less certain than this may change with any training
 
 
-class Pool:
+class DataPool:
     """A data file for one model.
 
     name:    as the page calls it: the file's name without its folder
@@ -30,7 +30,7 @@ class Pool:
     def __init__(self, path: Path, kind: Kind, answering: Answering, model: Any) -> None:
         self.path, self.name, self.kind, self.answering = path, path.name, kind, answering
         self.test = kind.test_set(path, [model], {})
-        self.rows: list[Row] = [answering.row_of(model, d) for d in self.test.documents]
+        self.rows: list[InputRow] = [answering.row_of(model, d) for d in self.test.documents]
         self.places: dict[str, list[int]] = {}
         for n, row in enumerate(self.rows):
             self.places.setdefault(row.key, []).append(n)

@@ -7,12 +7,12 @@ from typing import Any
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import load
 from chaffinch.kinds import DOCUMENTS, LINKS, TAGS, TREES, Kind, kind_of_file, kind_of_model
-from chaffinch.serve.answers import Answer, Answering, Row
+from chaffinch.serve.answers import Answer, Answering, InputRow
 from chaffinch.serve.corrections import Corrections
 from chaffinch.serve.document_answers import DocumentAnswering
 from chaffinch.serve.journal import Entry
 from chaffinch.serve.messages import RequestError
-from chaffinch.serve.pools import Pool
+from chaffinch.serve.pools import DataPool
 from chaffinch.serve.structure_answers import LinkAnswering, TreeAnswering
 from chaffinch.serve.tag_answers import TagAnswering
 from chaffinch.serve.versions import Version, Versions
@@ -47,7 +47,7 @@ class ServedModel:
         self.versions = Versions(self.recipe, numbered_from)
         self.versions.publish(loaded, f"loaded from {path.name}")
         self.corrections = Corrections()
-        self.pools: dict[str, Pool] = {}
+        self.pools: dict[str, DataPool] = {}
         self.probabilities = self.answering.has_probabilities(loaded)
 
     @property
@@ -57,12 +57,12 @@ class ServedModel:
 
     def add_data(self, path: Path) -> None:
         """Read a data file."""
-        pool = Pool(path, self.kind, self.answering, self.active.model)
+        pool = DataPool(path, self.kind, self.answering, self.active.model)
         if pool.name in self.pools:
             raise ConfigError(f"{path}: there are two data files of this name; rename one")
         self.pools[pool.name] = pool
 
-    def pool(self, name: str | None) -> Pool:
+    def pool(self, name: str | None) -> DataPool:
         """The data file of this name, or the only one."""
         if not self.pools:
             raise RequestError(
@@ -74,21 +74,21 @@ class ServedModel:
             raise RequestError(404, f"there is no data file {name!r}; there are {', '.join(self.pools)}")
         return self.pools[name]
 
-    def data_row(self, name: str | None, number: int) -> tuple[Pool, Row]:
+    def data_row(self, name: str | None, number: int) -> tuple[DataPool, InputRow]:
         """A row of a data file, and that file."""
         pool = self.pool(name)
         if not 0 <= number < len(pool):
             raise RequestError(404, f"{pool.name} has no row {number}; it has {len(pool):,}")
         return pool, pool.rows[number]
 
-    def pinned(self, row: Row) -> Answer | None:
+    def pinned(self, row: InputRow) -> Answer | None:
         """The corrected answer to exactly this input, if there is one."""
         if not self.corrections.pins:
             return None
         found = self.corrections.pins.get(row.key)
         return None if found is None else self.answering.pinned(row, found.answer)
 
-    def known(self, pool: Pool, row: int) -> Any:
+    def known(self, pool: DataPool, row: int) -> Any:
         """The right answer to a row: the correction, else the file's gold, else None."""
         held = self.corrections.pins.get(pool.rows[row].key)
         if held is not None:

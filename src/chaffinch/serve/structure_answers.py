@@ -6,7 +6,7 @@ from typing import Any
 from chaffinch.corpus.brackets import bracketed
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import Aligner, Parser
-from chaffinch.serve.answers import Answer, Answering, Row
+from chaffinch.serve.answers import Answer, Answering, InputRow
 from chaffinch.serve.messages import Asked, Input, one_input
 from chaffinch.text.binary_trees import nodes
 from chaffinch.text.document import Document, Tree
@@ -29,7 +29,7 @@ class TreeAnswering(Answering):
         """The probability of a whole tree is not computed."""
         return False
 
-    def rows(self, model: Parser, body: Input) -> list[Row]:
+    def rows(self, model: Parser, body: Input) -> list[InputRow]:
         """Texts are cut into words."""
         form = one_input(body, "text", "texts", "tokens", "sentences")
         if form in ("text", "texts"):
@@ -40,17 +40,17 @@ class TreeAnswering(Answering):
             ]
         return _short(made)
 
-    def row_of(self, model: Parser, document: Document) -> Row:
+    def row_of(self, model: Parser, document: Document) -> InputRow:
         """The words of a document."""
         offsets = [(token.start, token.end) for token in document.tokens]
         words = document.words()
-        return Row(document.text, "\x1e".join(words), words, None, offsets)
+        return InputRow(document.text, "\x1e".join(words), words, None, offsets)
 
-    def cost(self, row: Row) -> int:
+    def cost(self, row: InputRow) -> int:
         """The third power of the length."""
         return 1 + len(row.words) ** 3
 
-    def answers(self, model: Parser, rows: Sequence[Row], asked: Asked) -> list[Answer]:
+    def answers(self, model: Parser, rows: Sequence[InputRow], asked: Asked) -> list[Answer]:
         """A tree each; an empty sentence has none."""
         _no_lists(asked)
         given = [[_as_in_trees(word) for word in row.words] for row in _short(rows)]
@@ -81,7 +81,7 @@ class LinkAnswering(Answering):
         """Links have none."""
         return False
 
-    def rows(self, model: Aligner, body: Input) -> list[Row]:
+    def rows(self, model: Aligner, body: Input) -> list[InputRow]:
         """One pair of sentences."""
         if body.source is None or body.target is None:
             raise DataError(
@@ -93,17 +93,17 @@ class LinkAnswering(Answering):
         row.key += "\x1f" + "\x1e".join(row.target)
         return _short([row])
 
-    def row_of(self, model: Aligner, document: Document) -> Row:
+    def row_of(self, model: Aligner, document: Document) -> InputRow:
         """The words of a pair."""
         row = _of_words(document.words())
         row.target = [] if document.links is None else list(document.links.target)
         return row
 
-    def cost(self, row: Row) -> int:
+    def cost(self, row: InputRow) -> int:
         """The third power of the length."""
         return 1 + max(len(row.words), len(row.target)) ** 3
 
-    def answers(self, model: Aligner, rows: Sequence[Row], asked: Asked) -> list[Answer]:
+    def answers(self, model: Aligner, rows: Sequence[InputRow], asked: Asked) -> list[Answer]:
         """Links as pairs of word numbers, from 0."""
         _no_lists(asked)
         found = model.predict([(row.words, row.target) for row in _short(rows)])
@@ -121,23 +121,25 @@ class LinkAnswering(Answering):
         return {"links": self.plain(answer)}
 
 
-def _of_text(text: str) -> Row:
+def _of_text(text: str) -> InputRow:
     cut = tokens(text)
     words = [token.text for token in cut]
-    return Row(text, "\x1e".join(words), words, None, [(token.start, token.end) for token in cut])
+    return InputRow(text, "\x1e".join(words), words, None, [(token.start, token.end) for token in cut])
 
 
-def _of_words(given: Sequence[Any]) -> Row:
+def _of_words(given: Sequence[Any]) -> InputRow:
     words = []
     for t, word in enumerate(given):
         if not isinstance(word, str) or not word:
             raise DataError(f"token {t}: expected a word, got {word!r}")
         words.append(word)
     document = Document.from_words(words)
-    return Row(document.text, "\x1e".join(words), words, None, [(t.start, t.end) for t in document.tokens])
+    return InputRow(
+        document.text, "\x1e".join(words), words, None, [(t.start, t.end) for t in document.tokens]
+    )
 
 
-def _short(rows: Sequence[Row]) -> list[Row]:
+def _short(rows: Sequence[InputRow]) -> list[InputRow]:
     longest = max((max(len(row.words), len(row.target)) for row in rows), default=0)
     if longest > LONGEST or len(rows) > MOST_SENTENCES:
         raise DataError(
@@ -156,7 +158,7 @@ def _as_in_trees(word: str) -> str:
     return word.replace("(", "-LRB-").replace(")", "-RRB-")
 
 
-def _tree_answer(row: Row, tree: Tree | None) -> Answer:
+def _tree_answer(row: InputRow, tree: Tree | None) -> Answer:
     return {
         "text": row.text,
         "tokens": row.offsets,

@@ -13,7 +13,7 @@ from chaffinch.model.chain import ChainModel
 from chaffinch.model.chain_conditionals import Decided, is_markov, span_probabilities
 from chaffinch.model.protocols import LatticeModel
 from chaffinch.search.label_rules import rules_as_data, rules_of
-from chaffinch.serve.answers import MOST_EXPLAINED, Answer, Answering, Row, twin, within_limits
+from chaffinch.serve.answers import MOST_EXPLAINED, Answer, Answering, InputRow, twin, within_limits
 from chaffinch.serve.explanations import explained
 from chaffinch.serve.messages import Asked, CorrectionBody, Input, Token, one_input
 from chaffinch.text.document import LABEL, WORD, Document, Span
@@ -65,7 +65,7 @@ class TagAnswering(Answering):
 
     # -- inputs
 
-    def rows(self, model: Tagger, body: Input) -> list[Row]:
+    def rows(self, model: Tagger, body: Input) -> list[InputRow]:
         """Texts are cut into words; tokens are words, or lists of a word and its further columns."""
         form = one_input(body, "text", "texts", "tokens", "sentences")
         if form in ("text", "texts"):
@@ -74,7 +74,7 @@ class TagAnswering(Answering):
         sentences = [body.tokens] if body.tokens is not None else body.sentences or []
         return [_of_tokens(model, sentence) for sentence in sentences]
 
-    def row_of(self, model: Tagger, document: Document) -> Row:
+    def row_of(self, model: Tagger, document: Document) -> InputRow:
         """The tokens of a document, with the columns that the model was trained with."""
         words = document.words()
         offsets = [(token.start, token.end) for token in document.tokens]
@@ -82,11 +82,11 @@ class TagAnswering(Answering):
         columns = None
         if further and all(name in document.columns for name in further):
             columns = list(zip(words, *(document.columns[name] for name in further), strict=True))
-        return Row(document.text, _key(model, words, columns), words, columns, offsets)
+        return InputRow(document.text, _key(model, words, columns), words, columns, offsets)
 
     # -- answers
 
-    def answers(self, model: Tagger, rows: Sequence[Row], asked: Asked) -> list[Answer]:
+    def answers(self, model: Tagger, rows: Sequence[InputRow], asked: Asked) -> list[Answer]:
         """All inputs are decoded as one batch."""
         labels = model.model_.labels.outer
         within_limits(rows, asked, len(labels))
@@ -134,7 +134,7 @@ class TagAnswering(Answering):
                 answer["kbest"] = best
         return made
 
-    def explained(self, model: Tagger, row: Row, position: int | None, instead: str | None) -> Answer:
+    def explained(self, model: Tagger, row: InputRow, position: int | None, instead: str | None) -> Answer:
         """Why a token got its tag; without a position, the least certain token."""
         words = len(row.words)
         if not 0 < words <= MOST_EXPLAINED:
@@ -187,7 +187,7 @@ class TagAnswering(Answering):
 
     # -- corrections
 
-    def correction(self, model: Tagger, row: Row, body: CorrectionBody) -> Answer:
+    def correction(self, model: Tagger, row: InputRow, body: CorrectionBody) -> Answer:
         """A tag for each token."""
         if body.tags is None or body.label is not None or body.labels is not None:
             raise DataError("expected tags in the correction: one for each token")
@@ -205,7 +205,7 @@ class TagAnswering(Answering):
             raise DataError(f"the tags of this model are {known.name}: {', '.join(body.tags)} are not")
         return {"tags": list(body.tags)}
 
-    def pinned(self, row: Row, correction: Answer) -> Answer:
+    def pinned(self, row: InputRow, correction: Answer) -> Answer:
         """The corrected tags; a person's answer has no probability."""
         own = correction["tags"]
         scheme = scheme_of(own)
@@ -220,7 +220,7 @@ class TagAnswering(Answering):
             "pinned": True,
         }
 
-    def corrected_document(self, model: Tagger, row: Row, correction: Answer) -> Document:
+    def corrected_document(self, model: Tagger, row: InputRow, correction: Answer) -> Document:
         """Tokens with the columns of the training data and the corrected tags, and the spans that these mark."""
         words = zip(row.words, row.offsets, strict=True)
         cut = [Piece(word, start, end) for word, (start, end) in words]
@@ -236,7 +236,7 @@ class TagAnswering(Answering):
 
     # -- learning
 
-    def learn(self, model: Tagger, lessons: Sequence[tuple[Row, Answer]]) -> None:
+    def learn(self, model: Tagger, lessons: Sequence[tuple[InputRow, Answer]]) -> None:
         """All corrections in one step."""
         rows = [{WORD: row.words, **_further(model, row)} for row, _ in lessons]
         table = TokenTable.from_lists({name: [row[name] for row in rows] for name in model.columns_})
@@ -266,7 +266,7 @@ class TagAnswering(Answering):
 # -- inputs ---------------------------------------------------------------------------------------------------------
 
 
-def _of_text(model: Tagger, text: str) -> Row:
+def _of_text(model: Tagger, text: str) -> InputRow:
     if model.model_.columns != (WORD,):
         raise DataError(
             f"this model reads the columns {', '.join(model.model_.columns)}, and a text has words alone: send tokens, "
@@ -274,10 +274,10 @@ def _of_text(model: Tagger, text: str) -> Row:
         )
     offsets = token_bounds(text)
     words = [text[a:b] for a, b in offsets]
-    return Row(text, _key(model, words, None), words, None, offsets)
+    return InputRow(text, _key(model, words, None), words, None, offsets)
 
 
-def _of_tokens(model: Tagger, sentence: Sequence[Token]) -> Row:
+def _of_tokens(model: Tagger, sentence: Sequence[Token]) -> InputRow:
     width = len(model.columns_)
     columns: list[tuple[str, ...]] | None = None
     if all(isinstance(token, str) for token in sentence):
@@ -297,7 +297,7 @@ def _of_tokens(model: Tagger, sentence: Sequence[Token]) -> Row:
     for word in words:
         offsets.append((start, start + len(word)))
         start += len(word) + 1
-    return Row(" ".join(words), _key(model, words, columns), words, columns, offsets)
+    return InputRow(" ".join(words), _key(model, words, columns), words, columns, offsets)
 
 
 def _key(model: Tagger, words: Sequence[str], columns: Sequence[tuple[str, ...]] | None) -> str:
@@ -307,7 +307,7 @@ def _key(model: Tagger, words: Sequence[str], columns: Sequence[tuple[str, ...]]
     return "\x1f".join("\x1e".join(cells) for cells in zip(*columns, strict=True))
 
 
-def _given(model: Tagger, rows: Sequence[Row]) -> Any:
+def _given(model: Tagger, rows: Sequence[InputRow]) -> Any:
     """Sentences as the model takes them."""
     if model.model_.columns == (WORD,):
         return TokenTable.over_lists({WORD: [row.words for row in rows]})
@@ -321,7 +321,7 @@ def _given(model: Tagger, rows: Sequence[Row]) -> Any:
     return TokenTable.over_lists(lists)
 
 
-def _further(model: Tagger, row: Row) -> dict[str, list[str]]:
+def _further(model: Tagger, row: InputRow) -> dict[str, list[str]]:
     """The columns of the training data beside the words; one that was not given is not read by any feature."""
     return {
         name: [NO_CELL] * len(row.words) if row.columns is None else [cells[c] for cells in row.columns]
@@ -413,7 +413,7 @@ def _runs(tags: Sequence[str]) -> list[TokenSpan]:
     return found
 
 
-def _in_characters(found: Sequence[TokenSpan], row: Row, scores: Sequence[float | None]) -> list[Answer]:
+def _in_characters(found: Sequence[TokenSpan], row: InputRow, scores: Sequence[float | None]) -> list[Answer]:
     return [
         {"start": row.offsets[s.start][0], "end": row.offsets[s.end - 1][1], "label": s.label, "score": score}
         for s, score in zip(found, scores, strict=True)
