@@ -13,7 +13,7 @@ Pair = tuple[float, bool]  # the score of a label and whether it is gold
 
 
 @dataclass
-class LabelCounts:
+class MeterCounts:
     """Gold, predicted and right labels."""
 
     gold: int = 0
@@ -43,8 +43,8 @@ class Meter:
 
     def __init__(self, labels: Iterable[str]) -> None:
         self.examples = 0
-        self.all = LabelCounts()
-        self.by_label: dict[str, LabelCounts] = {label: LabelCounts() for label in labels}
+        self.all = MeterCounts()
+        self.by_label: dict[str, MeterCounts] = {label: MeterCounts() for label in labels}
 
     def log(self, gold: Sequence[str], predicted: Sequence[tuple[str, float]]) -> None:
         """Count one example."""
@@ -62,7 +62,7 @@ class Meter:
                 for counts in (self.all, self.by_label[label]):
                     counts.pairs.append((MISSED, True))
 
-    def _counted(self, gold: Sequence[str]) -> Iterator[tuple[LabelCounts, int]]:
+    def _counted(self, gold: Sequence[str]) -> Iterator[tuple[MeterCounts, int]]:
         yield self.all, len(gold)
         for label in gold:
             yield self.by_label[label], 1
