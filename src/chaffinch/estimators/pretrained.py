@@ -108,7 +108,7 @@ def model_card(estimator: Any, name: str) -> str:
     body = [
         f"# {name}",
         "",
-        f"A {kind.lower()} of [Chaffinch](https://pypi.org/project/chaffinch/): {summary}.",
+        f"A {kind.lower()} of Chaffinch: {summary}.",
         "",
     ]
     body += _table("Facts", _facts(estimator, recipe.name))
