@@ -161,7 +161,7 @@ class Without:
         names = self.encoder.names(rows.ids)
         keep = np.array([(t, n) not in self.gone for t, n in zip(of.tolist(), names, strict=True)], bool)
         ptr = np.concatenate([[0], np.cumsum(np.bincount(of[keep], minlength=len(rows.ptr) - 1))])
-        made = type("Rows", (), {})()
+        made = type("Rows", (), {"values": None})()
         made.__dict__.update(
             ptr=ptr.astype(np.int64),
             ids=np.ascontiguousarray(rows.ids[keep]),
