@@ -27,6 +27,8 @@ def test_classes_of_a_module_are_found():
 def test_no_two_classes_of_the_package_share_a_name():
     places = defaultdict(list)
     for path in sorted(PACKAGE.rglob("*.py")):
+        if path.is_relative_to(PACKAGE / "compat"):  # which has the names of other packages
+            continue
         for name in class_names(path.read_text("utf-8")):
             places[name].append(str(path.relative_to(PACKAGE)))
     assert len(places) > 400
