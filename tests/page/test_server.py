@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chaffinch import load
+from chaffinch import Tagger, load
 from page.serving import Client, Forked, classifier, name_sentences, tagger, write_columns
 
 SENTENCE = "Ann lives in Rome"
@@ -85,3 +85,13 @@ def test_rules_of_a_request_are_obeyed_or_named(server: Client) -> None:
     assert (status, "must" in answer["error"]) == (422, True)
     assert server.ask("/predict", {"text": SENTENCE, "rules": {"nonsense": []}})[0] == 400
     assert server.ask("/rules")[1]["rules"] == {}
+
+
+@pytest.mark.parametrize("recipe", ["greedy", "easiest-first", "perceptron", "hmm"])
+def test_every_recipe_is_explained(recipe: str, tmp_path: Path) -> None:
+    words, tags = name_sentences(60)
+    Tagger(recipe, folds=0).fit(words, tags).save(tmp_path / "m.chaff")
+    with Forked(tmp_path / "m.chaff", journal=tmp_path / "a.jsonl") as client:
+        status, found = client.ask("/explain", {"text": SENTENCE, "position": 0})
+    assert status == 200, found
+    assert found["kbest"][0]["label"] == found["answer"]

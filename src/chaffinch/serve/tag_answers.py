@@ -152,7 +152,10 @@ class TagAnswering(Answering):
         if not found.decisions:
             raise ConfigError("there is no decision to explain at this token")
         made = explained(found, found.decisions[0])
-        best = _kbest(model, table, EXPLAINED_BEST)[0]
+        try:
+            best = _kbest(model, table, EXPLAINED_BEST)[0]
+        except ConfigError:  # a search that keeps one labelling
+            best = _kbest(model, table, 1)[0]
         return made | {
             "position": position,
             "marginals": None
