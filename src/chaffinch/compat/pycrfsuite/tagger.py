@@ -5,10 +5,12 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chaffinch import modelfile
 from chaffinch.compat.pycrfsuite.items import given_items
@@ -83,6 +85,15 @@ class Tagger:
         found = model.decode_rows(np.array([0, len(self._rows.ptr) - 1], np.int64), self._rows, 1)
         return [model.labels.outer[i] for i in found.tolist()]
 
+    def tag_all(self, sequences: Any) -> list[list[str]]:
+        """The best labels of each sequence, found together; what was ``set`` stays."""
+        model = self._opened()
+        encoder: Any = model.encoder
+        bounds, ptr, ids, values = encoder.index.read([given_items(x) for x in sequences], False, True)
+        found = model.decode_rows(bounds, CsrRows(ptr, ids, values), 1).tolist()
+        names = [model.labels.outer[i] for i in found]
+        return [names[a:b] for a, b in pairwise(bounds.tolist())]
+
     def set(self, xseq: Any) -> None:
         """Set the sequence that ``tag``, ``probability`` and ``marginal`` are about."""
         encoder: Any = self._opened().encoder
@@ -109,6 +120,13 @@ class Tagger:
         if not 0 <= pos < len(self._rows.ptr) - 1:
             raise ValueError(f"The position {pos} is out of range of {len(self._rows.ptr) - 1}")
         return float(self._summed()[1][pos, label])
+
+    def marginals(self) -> NDArray[np.float64]:
+        """p(label | the sequence that was set) [items, labels]."""
+        if self._rows is None or len(self._rows.ptr) < 2:
+            return np.zeros((0, len(self.labels())))
+        found: NDArray[np.float64] = self._summed()[1]
+        return found
 
     def _label(self, name: str) -> int:
         names = self._opened().labels.inner
