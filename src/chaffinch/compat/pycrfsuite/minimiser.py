@@ -55,7 +55,7 @@ def minimised(
     for _ in range(iterations):
         direction = _two_loops(slope, pairs)
         if c1 > 0:
-            direction[direction * slope > 0] = 0.0
+            direction[direction * slope >= 0] = 0.0
         first = 1.0 if pairs else 1 / float(np.linalg.norm(slope))
         found = _line_search(f, w, value, slope, direction, first, c1, trials)
         if found is None:
@@ -116,7 +116,7 @@ def _line_search(
     for tried in range(1, trials + 1):
         there = w + step * direction
         if c1 > 0:
-            there[there * orthant < 0] = 0.0
+            there[there * orthant <= 0] = 0.0
         new, gradient = f(there)
         new += c1 * float(np.abs(there).sum())
         fall = float(slope @ (there - w))

@@ -52,8 +52,8 @@ class BaseTrainer:
 
     The algorithms, and what differs from CRFsuite:
 
-        lbfgs  the same objective: -log-likelihood + c1 |w| + c2 |w|^2, by L-BFGS, or OWL-QN if c1 > 0. The line search
-               is another one, so the steps differ, but not the optimum
+        lbfgs  the same objective: -log-likelihood + c1 |w| + c2 |w|^2, by OWL-QN if c1 > 0, with
+               the same steps, else by L-BFGS, with another line search, so the steps differ, but not the optimum
         l2sgd  the objective of lbfgs with c1 = 0, minimised by L-BFGS: nearer to the optimum than SGD; parameters of
                the learning rate have no meaning
         ap, pa, arow  the same updates; the order of the sequences in each iteration differs
