@@ -48,7 +48,7 @@ def minimised(
     value, gradient = f(w)
     value += c1 * float(np.abs(w).sum())
     slope = _pseudo_gradient(w, gradient, c1)
-    if np.linalg.norm(slope) <= epsilon * max(1.0, float(np.linalg.norm(w))):
+    if norm(slope) <= epsilon * max(1.0, norm(w)):
         return
     pairs: deque[tuple[Vector, Vector]] = deque(maxlen=max(1, memory))
     before: list[float] = []
@@ -56,7 +56,7 @@ def minimised(
         direction = _two_loops(slope, pairs)
         if c1 > 0:
             direction[direction * slope >= 0] = 0.0
-        first = 1.0 if pairs else 1 / float(np.linalg.norm(slope))
+        first = 1.0 if pairs else 1 / norm(slope)
         found = _line_search(f, w, value, slope, direction, first, c1, trials)
         if found is None:
             if not pairs:
@@ -65,31 +65,41 @@ def minimised(
             continue
         there, new_value, new_gradient, tried, length = found
         change, turn = there - w, new_gradient - gradient
-        if change @ turn > 1e-12 * (turn @ turn):
+        if _dot(change, turn) > 1e-12 * _dot(turn, turn):
             pairs.append((change, turn))
         w, gradient, value = there, new_gradient, new_value
         slope = _pseudo_gradient(w, gradient, c1)
-        norm = float(np.linalg.norm(slope))
-        yield Step(w, value, norm, tried, length)
-        if norm <= epsilon * max(1.0, float(np.linalg.norm(w))):
+        size = norm(slope)
+        yield Step(w, value, size, tried, length)
+        if size <= epsilon * max(1.0, norm(w)):
             return
         before.append(value)
         if 0 < period < len(before) and before[-1 - period] - value < delta * value:
             return
 
 
+def norm(w: Vector) -> float:
+    """The Euclidean norm."""
+    return float(np.sqrt(_dot(w, w)))
+
+
+def _dot(a: Vector, b: Vector) -> float:
+    """a.b in one thread: BLAS starts several for vectors of this size, which then wait for each other."""
+    return float(np.einsum("i,i->", a, b))
+
+
 def _two_loops(slope: Vector, pairs: deque[tuple[Vector, Vector]]) -> Vector:
     """The direction -H slope by the two loops of L-BFGS."""
     q, alphas = -slope, []
     for s, y in reversed(pairs):
-        alpha = float(s @ q) / float(s @ y)
+        alpha = _dot(s, q) / _dot(s, y)
         q = q - alpha * y
         alphas.append(alpha)
     if pairs:
         s, y = pairs[-1]
-        q = q * (float(s @ y) / float(y @ y))
+        q = q * (_dot(s, y) / _dot(y, y))
     for (s, y), alpha in zip(pairs, reversed(alphas), strict=True):
-        q = q + (alpha - float(y @ q) / float(s @ y)) * s
+        q = q + (alpha - _dot(y, q) / _dot(s, y)) * s
     return q
 
 
@@ -107,7 +117,7 @@ def _line_search(
 
     If trials run out, the best point that lowers the value enough; None: there is none.
     """
-    down = float(slope @ direction)
+    down = _dot(slope, direction)
     if not down < 0:
         return None
     low, high, step = 0.0, np.inf, first
@@ -119,12 +129,12 @@ def _line_search(
             there[there * orthant <= 0] = 0.0
         new, gradient = f(there)
         new += c1 * float(np.abs(there).sum())
-        fall = float(slope @ (there - w))
+        fall = _dot(slope, there - w)
         if not new <= value + ARMIJO * fall or not new < value:
             high = step
         else:
             kept = (there, new, gradient, tried, step)
-            if c1 > 0 or float(gradient @ direction) >= WOLFE * down:
+            if c1 > 0 or _dot(gradient, direction) >= WOLFE * down:
                 return kept
             low = step
         step = 2 * step if high == np.inf else (low + high) / 2

@@ -15,7 +15,7 @@ from chaffinch._core import AttributeIndex
 from chaffinch.compat.pycrfsuite import online
 from chaffinch.compat.pycrfsuite._logparser import TrainLogParser
 from chaffinch.compat.pycrfsuite.items import given_items
-from chaffinch.compat.pycrfsuite.minimiser import minimised
+from chaffinch.compat.pycrfsuite.minimiser import minimised, norm
 from chaffinch.compat.pycrfsuite.parameters import ALGORITHMS, SHORT, Parameter, cast
 from chaffinch.compat.pycrfsuite.problem import THREADS, Features, Likelihood, Sequences
 from chaffinch.estimators.loading import estimator_of
@@ -344,7 +344,7 @@ def _by_lbfgs(data: Sequences, features: Features, given: Mapping[str, Any]) -> 
             step.w,
             (
                 f"Loss: {step.value:.6f}\n",
-                f"Feature norm: {np.linalg.norm(step.w):.6f}\n",
+                f"Feature norm: {norm(step.w):.6f}\n",
                 f"Error norm: {step.gradient_norm:.6f}\n",
                 f"Active features: {np.count_nonzero(step.w)}\n",
                 f"Line search trials: {step.trials}\n",
@@ -370,7 +370,7 @@ def _online(name: str, data: Sequences, features: Features, given: Mapping[str, 
     for w, loss in online.iterations(
         data, features, rule, most=given["max_iterations"], average=average, stops=stops
     ):
-        yield Iteration(w, (f"Loss: {loss:.6f}\n", f"Feature norm: {np.linalg.norm(w):.6f}\n"))
+        yield Iteration(w, (f"Loss: {loss:.6f}\n", f"Feature norm: {norm(w):.6f}\n"))
 
 
 _ALGORITHMS: dict[str, Any] = {
