@@ -152,3 +152,17 @@ def test_hypotheses_of_a_voted_perceptron_are_joined_when_an_example_goes():
     assert len(small.support) < len(whole.support)
     assert small.survived.sum() == pytest.approx(whole.survived.sum())
     assert len(small.survived) == len(small.mistakes) + 1
+
+
+@pytest.mark.parametrize("recipe", ["hmm", "emission", "greedy"])
+def test_the_file_with_its_scores_is_within_the_budget(recipe, corpus, tmp_path, run):  # noqa: F811
+    X, y = corpus
+    path = tmp_path / "data.tsv"
+    rows = ("\n".join(f"{w}\t{t}" for w, t in zip(a, b, strict=True)) for a, b in zip(X, y, strict=True))
+    path.write_text("\n\n".join(rows) + "\n")
+    for size in (6000, 8000, 12000):
+        made = run(
+            "train", path, "-o", tmp_path / "m.chaff", "--recipe", recipe, "--folds", "0", "--max-size", size
+        )
+        assert made.code == 0, made.err
+        assert (tmp_path / "m.chaff").stat().st_size <= size

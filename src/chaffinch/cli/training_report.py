@@ -178,6 +178,9 @@ def compare_and_keep(
     out.print(f"{best.recipe} is kept in {asked.model}")
 
 
+SCORES = 512  # bytes that held-out scores may add to the header of a file
+
+
 def keep_smallest(kind: Kind, asked: TrainRequest, settings: dict[str, Any], corpora: dict[str, Any]) -> None:
     """Search for the best model within a number of bytes, print the curve of accuracy against size, write the model."""
     most = parsed_size(str(asked.max_size))
@@ -189,7 +192,8 @@ def keep_smallest(kind: Kind, asked: TrainRequest, settings: dict[str, Any], cor
     estimator = kind.made(asked.recipe, settings, asked.features, asked.seed, asked.threads)
     with progress_bar() as listener:
         kind.fit(estimator, train, dev, listener)
-    found = smallest(estimator, most, lambda made: kind.scores_of(kind.tally(made, dev)))
+    room = max(most - SCORES, 1)
+    found = smallest(estimator, room, lambda made: kind.scores_of(kind.tally(made, dev)))
     best, model = found.best, asked.model
     found.estimator.save(model, scores={f"dev.{name}": value for name, value in best.scores.items()})
     if asked.report is not None:
