@@ -96,3 +96,14 @@ def test_explain_compare_and_evaluate(
 
     run("predict", model[0], data, "-o", tmp_path / "out.conll")
     assert run("evaluate", data, tmp_path / "out.conll", "--json").code == 0
+
+
+def test_probabilities_of_a_foreign_model_are_said_to_be_its_own(
+    model: tuple[Path, CrfppModel],
+    data: Path,
+    run: Runner,  # noqa: F811
+) -> None:
+    outcome = run("predict", model[0], data, "--marginals")
+    assert outcome.code == 0
+    assert "not calibrated: they are those of the model of CRF++" in outcome.err
+    assert "--folds" not in outcome.err

@@ -62,6 +62,7 @@ from chaffinch.progress import Listener
 from chaffinch.recipes import DEFAULT_TAGGER
 from chaffinch.recipes.calibration import TagOptions
 from chaffinch.recipes.crf_config import Crf
+from chaffinch.recipes.rescued import RescuedTagger
 from chaffinch.recipes.rules import ForbiddenGold
 from chaffinch.rules import read_rules
 from chaffinch.text.document import LABEL, WORD, Document
@@ -286,10 +287,12 @@ class TagKind(Kind):
                 f"--kbest gives columns, and {asked.output} has the ten of CoNLL-U; name a .conll file"
             )
         if (asked.marginals or asked.probabilities) and model.confidence_ is None:
-            warn_about_data(
-                "these probabilities are not calibrated: the model was trained with --folds 0, on too few sentences or "
-                "by an earlier version"
+            why = (
+                f"they are those of the model of {model.config_.tool}"
+                if isinstance(model.config_, RescuedTagger)
+                else "the model was trained with --folds 0, on too few sentences or by an earlier version"
             )
+            warn_about_data(f"these probabilities are not calibrated: {why}")
         if format is None and not as_conllu and is_plain(asked):
             labels = Column(list(model.classes_), model.answering().decode(table, model.threads))
             with writing(asked.output) as stream:
