@@ -44,7 +44,7 @@ def scores(_given: Any, output: Any) -> dict[str, float]:
     if isinstance(output, float):
         return {"objective": output}
     from chaffinch import _core
-    from chaffinch.learners.native_chain import crf_problem
+    from chaffinch.learners.native_likelihood import crf_problem
 
     problem, w = output
     return {"objective": _core.CrfObjective(crf_problem(problem), 1.0, 1)(w, np.empty_like(w))}

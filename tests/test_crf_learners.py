@@ -11,7 +11,7 @@ from chaffinch import _core, samples
 from chaffinch.learners.costs import LabelCosts
 from chaffinch.learners.examples import CrfExamples
 from chaffinch.learners.likelihood import Lbfgs, Sdca, Sgd
-from chaffinch.learners.native_chain import CALIBRATION_PASSES, calibrated_rate
+from chaffinch.learners.native_likelihood import CALIBRATION_PASSES, calibrated_rate
 from chaffinch.learners.problem import Problem
 from chaffinch.recipes.crf import Crf, train
 from chaffinch.recipes.recipe import TaggingTask

@@ -402,7 +402,7 @@ def test_a_header_keeps_the_flat_settings_and_loads_as_the_composed_config(tmp_p
 def test_conll2000_reaches_the_f1_and_the_optimum_that_crfsuite_reaches(data):
     from chaffinch.evaluate import score_tags
     from chaffinch.features.encoder import FeatureEncoder
-    from chaffinch.learners.native_chain import crf_problem as native_problem
+    from chaffinch.learners.native_likelihood import crf_problem as native_problem
     from chaffinch.recipes.crf_problem import CrfLayout, crf_problem
     from chaffinch.recipes.encoding import InnerLabels
 

@@ -16,6 +16,7 @@ from chaffinch.modelfile.compressed import SECTION as COMPRESSED
 from chaffinch.modelfile.compressed import compressed
 from chaffinch.progress import gap_share
 from chaffinch.recipes import Recipes
+from chaffinch.trust.confidence import Confidence
 
 INNER = "recipe__"
 
@@ -254,6 +255,31 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
             name = type(self).__name__.lower()
             raise ConfigError(f"this {name} is not trained: call fit, or load a model")
         return self.model_
+
+
+class Calibrated(Persistent[Model]):
+    """An estimator whose probabilities are calibrated on held-out data, which its file keeps."""
+
+    confidence_: Confidence | None = None
+
+    @classmethod
+    def loaded(cls, file: modelfile.ModelFile) -> Self:
+        """The estimator of a model file."""
+        made = super().loaded(file)
+        made.confidence_ = Confidence.loaded(file)
+        return made
+
+    def _packed(self) -> Packed:
+        packed = super()._packed()
+        return packed if self.confidence_ is None else packed | self.confidence_.packed()
+
+    def _certified(self, precision: float, risk: float, remedy: str) -> float:
+        """The lowest probability with this precision; ConfigError with a remedy if nothing was calibrated."""
+        self._fitted()
+        if self.confidence_ is None:
+            name = type(self).__name__.lower()
+            raise ConfigError(f"this {name} was not calibrated{remedy}")
+        return self.confidence_.threshold(precision, risk)
 
 
 def _brief(recipe: Any) -> str:

@@ -1,5 +1,6 @@
 """The inputs of a tagger: sentences as a token table, and labels that are certain, unknown or soft."""
 
+import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,10 +9,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.errors import DataError, warn_about_data
+from chaffinch import modelfile
+from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators.inputs import frame_columns, is_frame, is_missing, listed
+from chaffinch.estimators.weights import SampleWeight, sample_weights
 from chaffinch.text.attributes import ATTRIBUTES
-from chaffinch.text.document import WORD
+from chaffinch.text.document import LABEL, WORD
 from chaffinch.text.table import TokenTable
 
 WORD_NAMES = (WORD, "tokens", "words")  # of the words' column in a frame
@@ -245,3 +248,77 @@ def _soft(y: Sequence[Sequence[Any]]) -> GivenLabels:
             soft[t, place[name]] = value
     likeliest = iter(soft.argmax(axis=1).tolist())
     return GivenLabels([[names[next(likeliest)] for _ in s] for s in y], None, (names, soft))
+
+
+# -- training data ------------------------------------------------------------------------------------------------
+
+
+def word_columns(columns: Sequence[str]) -> tuple[str, ...]:
+    """The columns that templates may read."""
+    return tuple(name for name in columns if name != ATTRIBUTES)
+
+
+def labelled(X: Sentences, y: Sequence[Sequence[str]] | None = None) -> TokenTable:
+    """Sentences and labels as one table."""
+    table = table_of(X, column_names(X))
+    if y is None:
+        if LABEL not in table.columns:
+            raise DataError("expected labels: give y, or a table with a column 'y'")
+        return table
+    labels = TokenTable.from_lists({LABEL: y if isinstance(y, list) else list(y)})
+    if not np.array_equal(labels.ptr, table.ptr):
+        raise DataError(_length_difference(table, labels))
+    if table.n_tokens == 0:
+        raise DataError("expected at least one token to train on, got none")
+    return dataclasses.replace(table, columns={**table.columns, LABEL: labels.columns[LABEL]})
+
+
+def held_out_sentences(X: Sentences, y: Sequence[Sequence[str]]) -> TokenTable:
+    """Held-out sentences and their labels as one table."""
+    X = X if isinstance(X, TokenTable | Mapping) else sentences_of(X)
+    return labelled(X, given_labels(sentences_of(y)).y)
+
+
+def known_labels(X: Sentences, y: Sequence[Sequence[Any]] | None, columns: Sequence[str]) -> TokenTable:
+    """Sentences whose labels are all known, with the columns of the earlier sentences."""
+    X = (
+        X
+        if isinstance(X, TokenTable)
+        else table_of(X if isinstance(X, Mapping) else sentences_of(X), columns)
+    )
+    given = None if y is None else given_labels(sentences_of(y))
+    if given is not None and (given.soft is not None or given.unknown is not None):
+        raise ConfigError("partial_fit needs a known, certain label for every token")
+    return labelled(X, None if given is None else given.y)
+
+
+def sentence_weights(sample_weight: SampleWeight, table: TokenTable) -> NDArray[np.float32] | None:
+    """The weight of each sentence, checked; None: all are equal."""
+    return sample_weights(sample_weight, table.n_sentences, "sentences")
+
+
+def soft_of(
+    soft: tuple[tuple[str, ...], NDArray[np.float32]], sentences: NDArray[np.bool_], table: TokenTable
+) -> tuple[tuple[str, ...], NDArray[np.float32]]:
+    """The soft labels of some sentences; labels that none of their tokens may have are left out."""
+    labels, q = soft
+    left = q[np.repeat(sentences, np.diff(table.ptr))]
+    seen = np.flatnonzero(left.any(axis=0))
+    return tuple(labels[y] for y in seen.tolist()), np.ascontiguousarray(left[:, seen])
+
+
+def _length_difference(table: TokenTable, labels: TokenTable) -> str:
+    if table.n_sentences != labels.n_sentences:
+        return f"X has {table.n_sentences} sentences, y has {labels.n_sentences}"
+    n = int(np.flatnonzero(np.diff(table.ptr) != np.diff(labels.ptr))[0])
+    return f"sentence {n + 1} has {np.diff(table.ptr)[n]} tokens and {np.diff(labels.ptr)[n]} labels"
+
+
+def sentences_fingerprint(table: TokenTable) -> str:
+    """The fingerprint of the training data."""
+    columns: list[Any] = [a for column in table.columns.values() for a in (column.types, column.ids)]
+    if table.attributes is not None:
+        rows = table.attributes.rows
+        columns += [rows.names.names(np.arange(len(rows.names), dtype=np.int32)), rows.ptr, rows.ids]
+        columns += [] if rows.values is None else [rows.values]
+    return modelfile.fingerprint(table.names, table.ptr, *columns)

@@ -12,6 +12,7 @@ from chaffinch.learners import (
     native_chain,
     native_choice,
     native_incremental,
+    native_likelihood,
     native_matching,
     native_segments,
     native_tree,
@@ -61,9 +62,9 @@ _ONLINE = Native(native_chain.online_passes, native_chain.fits_online)
 _FRANK_WOLFE = Native(native_chain.frank_wolfe_passes, native_chain.fits_frank_wolfe)
 _MATCHING = Native(native_matching.matching_passes, native_matching.fits_matching)
 _LIKELIHOOD: dict[type, Any] = {
-    Sdca: native_chain.sdca_passes,
-    Sgd: native_chain.sgd_passes,
-    Lbfgs: native_chain.lbfgs_passes,
+    Sdca: native_likelihood.sdca_passes,
+    Sgd: native_likelihood.sgd_passes,
+    Lbfgs: native_likelihood.lbfgs_passes,
 }
 _DOCUMENTS: dict[type, Any] = {
     DualRest: native_choice.rest_passes,
@@ -81,19 +82,21 @@ FUSED: dict[tuple[type, type, type], Native] = {
         for rule in (Perceptron, MarginPerceptron, PassiveAggressive, Mira, Arow)
     },
     **{
-        (Chain, Linear, learner): Native(passes, native_chain.fits_likelihood)
+        (Chain, Linear, learner): Native(passes, native_likelihood.fits_likelihood)
         for learner, passes in _LIKELIHOOD.items()
     },
     **{
-        (RuledChain, Linear, learner): Native(passes, native_chain.fits_likelihood)
+        (RuledChain, Linear, learner): Native(passes, native_likelihood.fits_likelihood)
         for learner, passes in _LIKELIHOOD.items()
     },
-    (Chain, Linear, PrunedSgd): Native(native_chain.pruned_passes, native_chain.fits_pruned),
-    (RuledChain, Linear, PrunedSgd): Native(native_chain.pruned_passes, native_chain.fits_pruned),
-    (RuledLocalChain, Linear, Sgd): Native(native_chain.sgd_passes, native_chain.fits_likelihood),
-    (RuledLocalChain, Linear, Lbfgs): Native(native_chain.lbfgs_passes, native_chain.fits_likelihood),
-    (LocalChain, Linear, Sgd): Native(native_chain.sgd_passes, native_chain.fits_likelihood),
-    (LocalChain, Linear, Lbfgs): Native(native_chain.lbfgs_passes, native_chain.fits_likelihood),
+    (Chain, Linear, PrunedSgd): Native(native_likelihood.pruned_passes, native_likelihood.fits_pruned),
+    (RuledChain, Linear, PrunedSgd): Native(native_likelihood.pruned_passes, native_likelihood.fits_pruned),
+    (RuledLocalChain, Linear, Sgd): Native(native_likelihood.sgd_passes, native_likelihood.fits_likelihood),
+    (RuledLocalChain, Linear, Lbfgs): Native(
+        native_likelihood.lbfgs_passes, native_likelihood.fits_likelihood
+    ),
+    (LocalChain, Linear, Sgd): Native(native_likelihood.sgd_passes, native_likelihood.fits_likelihood),
+    (LocalChain, Linear, Lbfgs): Native(native_likelihood.lbfgs_passes, native_likelihood.fits_likelihood),
     (IncrementalChain, ContextScorer, DecisionLearner): Native(
         native_incremental.decision_passes, native_incremental.fits_search
     ),

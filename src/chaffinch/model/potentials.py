@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,10 +113,27 @@ class Potentials(Protocol):
 
 
 @dataclass(frozen=True)
-class Additive:
-    """The sum of the weights of a token's features; with templates of y[-1], pairs differ from token to token."""
+class Weighted:
+    """A source whose unary weights are those of features; its recipe implies the rest."""
 
     weights: ChainWeights
+
+    def names(self, encoder: Encoder, rows: NDArray[np.int32]) -> list[str]:
+        """The names of the features."""
+        return encoder.names(rows)
+
+    def details(self) -> Mapping[str, Any]:
+        """Nothing."""
+        return {}
+
+    def with_weights(self, weights: ChainWeights) -> Self:
+        """The same source with other weights."""
+        return replace(self, weights=weights)
+
+
+@dataclass(frozen=True)
+class Additive(Weighted):
+    """The sum of the weights of a token's features; with templates of y[-1], pairs differ from token to token."""
 
     @cached_property
     def native(self) -> NativeChain | None:
@@ -166,18 +183,6 @@ class Additive:
 
         return ChainScores(chain, weights, found.names, potentials, with_bigrams)
 
-    def names(self, encoder: Encoder, rows: NDArray[np.int32]) -> list[str]:
-        """The features'."""
-        return encoder.names(rows)
-
-    def with_weights(self, weights: ChainWeights) -> "Additive":
-        """The same source with other weights."""
-        return replace(self, weights=weights)
-
-    def details(self) -> Mapping[str, Any]:
-        """Nothing."""
-        return {}
-
     def _pairs(self, observations: NDArray[np.int32]) -> NDArray[np.float32]:
         """Pair potentials [tokens, Y, Y] of tokens that follow another, given what the templates observe there."""
         pair = np.repeat(self.weights.pair[None], len(observations), axis=0)
@@ -199,10 +204,9 @@ class Pruning(Saved):
 
 
 @dataclass(frozen=True)
-class Pruned:
+class Pruned(Weighted):
     """The scores of :class:`Additive`, over the labels that pruning leaves at each token; sparse unary weights."""
 
-    weights: ChainWeights
     pruning: Pruning
 
     @cached_property
@@ -252,14 +256,6 @@ class Pruned:
 
         return ChainScores(Chain(self.weights.Y), weights, found.names, tried, terms, lambda: whole)
 
-    def names(self, encoder: Encoder, rows: NDArray[np.int32]) -> list[str]:
-        """The features'."""
-        return encoder.names(rows)
-
-    def with_weights(self, weights: ChainWeights) -> "Pruned":
-        """The same source with other weights."""
-        return replace(self, weights=weights)
-
     def details(self) -> Mapping[str, Any]:
         """How labels are pruned."""
         return self.pruning.packed().details
@@ -293,13 +289,12 @@ class _Lattice(PrunedChain):
 
 
 @dataclass(frozen=True)
-class PolynomialPotentials:
+class PolynomialPotentials(Weighted):
     """Unary scores through a polynomial kernel, in the primal: weights of products of up to three features.
 
     The products are enumerated as they are summed; neither they nor a Gram matrix is stored.
     """
 
-    weights: ChainWeights
     products: Monomials
 
     @property
@@ -360,10 +355,6 @@ class PolynomialPotentials:
 
         return [(" & ".join(called[f] for f in product) or "constant", of(product)) for product in factors]
 
-    def with_weights(self, weights: ChainWeights) -> "PolynomialPotentials":
-        """The same source with other weights."""
-        return replace(self, weights=weights)
-
     def details(self) -> Mapping[str, Any]:
         """The kernel."""
         map = self.products
@@ -391,13 +382,11 @@ class _Kernel(Saved):
 
 
 @dataclass(frozen=True)
-class LocallyNormalised:
+class LocallyNormalised(Weighted):
     """p(y|x) = product over t of p(y_t | y_{t-1}, x), each proportional to exp(unary_t[y_t] + pair[y_{t-1}][y_t]).
 
     The score of a labelling is its log-probability. A transition of weight minus infinity has probability zero.
     """
-
-    weights: ChainWeights
 
     @property
     def native(self) -> None:
@@ -436,18 +425,6 @@ class LocallyNormalised:
             return [*named(y, t), (f"normaliser after {after}", -normaliser)]
 
         return ChainScores(Chain(self.weights.Y), weights, found.names, potentials, terms)
-
-    def names(self, encoder: Encoder, rows: NDArray[np.int32]) -> list[str]:
-        """The features'."""
-        return encoder.names(rows)
-
-    def with_weights(self, weights: ChainWeights) -> "LocallyNormalised":
-        """The same source with other weights."""
-        return replace(self, weights=weights)
-
-    def details(self) -> Mapping[str, Any]:
-        """Nothing: the recipe implies it."""
-        return {}
 
 
 def sentence_blocks(ptr: NDArray[np.int64], tokens: int) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
