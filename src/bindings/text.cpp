@@ -3,8 +3,10 @@
 #include "arrays.hpp"
 #include "interner.hpp"
 #include "pair_converter.hpp"
+#include "varint.hpp"
 
 #include <array>
+#include <optional>
 
 namespace chaffinch::bindings {
 
@@ -54,9 +56,39 @@ nb::bytes joined_columns(const In<std::int64_t>& ptr, const nb::list& types, con
     return nb::bytes(out.data(), out.size());
 }
 
+// ids as varints; with `renumbered`, each id is first looked up there.
+nb::bytes varints(const In<std::int32_t>& ids, const std::optional<In<std::int32_t>>& renumbered) {
+    std::vector<std::uint8_t> out;
+    out.reserve(2 * ids.size());
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        std::int32_t id = ids.data()[i];
+        if (renumbered) {
+            expect(id >= 0 && static_cast<std::size_t>(id) < renumbered->size(), "an id is out of range");
+            id = renumbered->data()[id];
+        }
+        expect(id >= 0, "varints are of numbers from 0");
+        text::append_varint(static_cast<std::uint32_t>(id), out);
+    }
+    return nb::bytes(out.data(), out.size());
+}
+
+std::pair<nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>, std::size_t> from_varints(const nb::bytes& bytes, std::size_t start,
+                                                                                  std::size_t count) {
+    expect(start <= bytes.size() && count <= bytes.size() - start, "the bytes hold fewer numbers");
+    std::vector<std::int32_t> out(count);
+    const auto given_bytes = std::span(static_cast<const std::uint8_t*>(bytes.data()), bytes.size()).subspan(start);
+    const std::size_t read = text::read_varints(given_bytes, out);
+    expect(read > 0 || count == 0, "the bytes are no varints");
+    return {given(std::move(out)), start + read};
+}
+
 } // namespace
 
 void bind_text(nb::module_& m) {
+    m.def("varints", &varints, nb::arg("ids").noconvert(), nb::arg("renumbered").noconvert().none() = nb::none(),
+          "Ids in as few bytes as each needs; with `renumbered`, of what each id has there.");
+    m.def("from_varints", &from_varints, nb::arg("bytes"), nb::arg("start"), nb::arg("count"),
+          "So many ids from a place of the bytes on, and where they end.");
     m.def("joined_columns", &joined_columns, nb::arg("ptr").noconvert(), nb::arg("types"), nb::arg("ids"),
           nb::arg("separator"), "Lines of text: the cells of each token, and a blank line after each sentence.");
     nb::class_<text::Interner>(m, "Interner", "Strings to dense int32 ids, in order of first sight.")
