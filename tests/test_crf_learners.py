@@ -246,6 +246,25 @@ def test_the_weights_are_what_the_marginals_of_dual_ascent_make():
     np.testing.assert_allclose(again, w, atol=1e-5)
 
 
+def test_visits_to_one_sentence_bring_its_marginals_to_rest_and_keep_the_weights_true_to_them():
+    p, _ = problem(12, **SIZES, weighted=True)
+    w = np.zeros(p.size, np.float32)
+    learner = _core.CrfSdca(p, 0.5, still=0.0)
+    one = np.array([1])
+    learner.settle(one, 2, w)
+    early = learner.state()[2][1]
+    learner.settle(one, 40, w)
+    change = learner.state()[2]
+    assert change[1] < 0.01 * early
+    assert not np.delete(change, 1).any()  # the others were not visited
+    again = np.zeros(p.size, np.float32)
+    learner.add_weights(again)
+    np.testing.assert_allclose(again, w, atol=1e-5)
+    for wrong in (-1, len(change)):
+        with pytest.raises(ValueError, match="no such sentence"):
+            learner.settle(np.array([wrong]), 1, w)
+
+
 def test_dual_ascent_from_other_weights_stays_near_them():
     p, _ = problem(13, **SIZES)
     start = np.random.default_rng(1).normal(size=p.size).astype(np.float32) * used(p, Y)

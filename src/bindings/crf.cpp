@@ -106,6 +106,15 @@ void bind_crf(nb::module_& m) {
             nb::arg("w").noconvert(), nb::call_guard<Unlocked>(),
             "Add to w what the marginals of all sentences make.")
         .def(
+            "settle",
+            [](Sdca& self, const In<std::int64_t>& sentences, int times, const Out<float>& w) {
+                for (const std::int64_t n : span(sentences))
+                    if (n < 0 || n >= self.first->data.N()) throw nb::value_error("CrfSdca: no such sentence");
+                self.second.settle(span(sentences), times, self.first->weights(w));
+            },
+            nb::arg("sentences").noconvert(), nb::arg("times"), nb::arg("w").noconvert(), nb::call_guard<Unlocked>(),
+            "Visit some sentences alone, each so many times.")
+        .def(
             "state",
             [](const Sdca& self) {
                 learners::CrfSdca::State s = self.second.state();

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import modelfile
+from chaffinch._core import row_strengths
 from chaffinch.errors import ConfigError
 from chaffinch.features.rows import FeatureRows
 from chaffinch.learners.likelihood import KeptDuals, LikelihoodLearner, PrunedSgd, Sdca, Sgd
@@ -60,6 +61,7 @@ __all__ = ["RECIPE", "Crf", "load", "smaller", "train", "train_once"]
 # With many labels each token keeps only labels with at least this probability by its own features, at most this many.
 PRUNED_BELOW = 0.001
 MOST_STATES = 16
+BLOCK = 1 << 14  # rows of weights that are worked on together
 
 
 def train(task: TaggingTask, config: Crf) -> Trained:
@@ -297,14 +299,17 @@ def smaller(
 ) -> tuple[TemplateEncoder, ChainWeights]:
     """The weights without small ones, rounded to ``bits``, and an encoder of the features that have some left."""
     every = weights.dense
-    largest = np.maximum(every.max(axis=1, initial=0), -every.min(axis=1, initial=0))
+    largest = np.empty(len(every), np.float32)
+    row_strengths(every, 1, largest)
     if min_weight == MIN_WEIGHT and not np.any(largest >= min_weight):
         min_weight = 0.0  # the default is for sizes: data without a signal keep the little that there is
     keep = (largest >= min_weight) & (largest > 0)
     refuse_empty(keep, min_weight, float(largest.max(initial=0.0)))
     # The rest works on the remaining weights: the whole table may be the largest object in memory.
     unary = every[keep]
-    unary[np.abs(unary) < min_weight] = 0
+    for start in range(0, len(unary), BLOCK):
+        block = unary[start : start + BLOCK]
+        block[np.abs(block) < min_weight] = 0
     if bits is not None:
         unary = SparseWeights.of(unary, bits).dense(unary.shape[1])
         left = np.asarray(unary.any(axis=1))

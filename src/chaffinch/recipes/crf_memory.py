@@ -21,7 +21,7 @@ from chaffinch.model.chain import ChainModel
 from chaffinch.model.chain_weights import ChainWeights
 from chaffinch.model.encoders import TemplateEncoder
 from chaffinch.model.potentials import Additive
-from chaffinch.recipes.crf_config import FEW_SENTENCES, Crf, CrfObjective, has_margin, suited_objective
+from chaffinch.recipes.crf_config import Crf, CrfObjective, has_margin, suited_objective
 from chaffinch.recipes.crf_problem import CrfLayout, margin_costs
 from chaffinch.recipes.encoding import InnerLabels
 from chaffinch.text.document import LABEL, WORD
@@ -36,12 +36,16 @@ from chaffinch.text.schemes import (
 )
 from chaffinch.text.table import Column, TokenTable
 
-# Dual ascent after a change runs until its gap is this small (twice that with many sentences), for so many passes at
-# most and at least; tokens whose marginals change by less than STILL are left alone.
-GAP = 0.0005
+# Dual ascent after a change runs until its gap is this small, for so many passes at most and at least; tokens whose
+# marginals change by less than STILL are left alone.
+GAP = 0.001
 PASSES = 60
 AT_LEAST = 2
 STILL = 0.001
+
+# New sentences are visited this many times before the first pass, unless they are more than a share of all.
+FIRST_VISITS = 20
+MOST_FRESH = 0.1
 
 # If only the weights of a model are known, this share of its features is frozen: the most frequent ones.
 HELD = 0.02
@@ -336,12 +340,18 @@ class CrfMemory:
         learner = CrfSdca(problem, c2, still=STILL * min(1.0, c2), skip_quiet=True, seed=self.seed)
         learner.restore(*self.duals.state(self.seed))
         learner.add_weights(w)
-        gap, enough = np.inf, GAP if self.n_sentences < FEW_SENTENCES else 2 * GAP
+        fresh = np.flatnonzero(~self.duals.met)
+        if len(fresh) <= max(1, MOST_FRESH * self.n_sentences):
+            learner.settle(fresh, FIRST_VISITS, w)
+        gap = np.inf
         for number in range(1, PASSES + 1):
             met = learner.run(w)
-            moved = w if self.base is None else w - self.base
-            gap = met.moved / max(met.loss + c2 * float(np.vdot(moved, moved)), 1e-12)
-            if gap < enough and number >= AT_LEAST:
+            penalty = met.penalty
+            if self.base is not None:
+                moved = w - self.base
+                penalty = c2 * float(np.vdot(moved, moved))
+            gap = met.moved / max(met.loss + penalty, 1e-12)
+            if gap < GAP and number >= AT_LEAST:
                 break
         state: SdcaState = learner.state()
         return replace(self, duals=Duals.of(state, self.shape.Y, self.shape.S)), w, gap

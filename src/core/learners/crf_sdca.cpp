@@ -275,6 +275,17 @@ SdcaPass CrfSdca::pass(float* w) {
     return record;
 }
 
+void CrfSdca::settle(std::span<const std::int64_t> sentences, int times, float* w) {
+    for (int again = 0; again < times; ++again)
+        for (const std::int64_t n : sentences) {
+            if (data_.length(n) == 0) continue;
+            machine::check_stop();
+            oracle_.weigh(w);
+            const float step = visit(n);
+            if (step != 0) add_parts(shape_, data_, n, parts_, step, trainable_, w);
+        }
+}
+
 void CrfSdca::add_weights(float* w) {
     const std::int64_t S = shape_.S();
     oracle_.weigh(w);

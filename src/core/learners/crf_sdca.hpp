@@ -57,6 +57,10 @@ class CrfSdca {
     // w += (1 / 2 c2) sum_n k_n F_n(gold_n - m_n): what the marginals make of zero, or of weights to stay near to.
     void add_weights(float* w);
 
+    // Visits to some sentences alone, each `times` times in turn, before passes over all: new sentences come to rest
+    // against the weights that are there, and the passes only have to settle what they disturbed.
+    void settle(std::span<const std::int64_t> sentences, int times, float* w);
+
     // All that a later run needs to go on exactly where this one is, besides w.
     struct State {
         std::vector<float> nodes, pairs;     // m
