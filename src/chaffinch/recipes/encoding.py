@@ -248,7 +248,7 @@ def inner_labels(task: TaggingTask, inside: str, unknown: str | None = None) -> 
     return InnerLabels.of(task.table.columns[LABEL], task.table.ptr, inside, unknown)
 
 
-def refuse_empty(left: NDArray[np.floating], min_weight: float, largest: float) -> None:
+def refuse_empty(left: NDArray[np.floating | np.bool_], min_weight: float, largest: float) -> None:
     """Refuse a threshold above every weight: the model would be empty."""
     if min_weight > 0 and largest > 0 and not np.any(left):
         raise ConfigError(f"min_weight {min_weight:g} leaves no weight: the largest is {largest:.2g}")
