@@ -156,3 +156,97 @@ def test_facts_of_a_group_lie_in_one_object_of_the_header_and_lists_bind_a_size(
         ModelFileError, match="array 'of' holds 2, expected numbers from 0 to below outer = 2"
     ):
         grouped(high)
+
+
+@dataclass(frozen=True, eq=False)
+class Sparse(Saved):
+    counts: Any = array("uint8", "rows", sums="cells")
+    columns: Any = array("uint8", "cells", below="width")
+
+
+@dataclass(frozen=True, eq=False)
+class Series(Saved):
+    lists: list[str] = fact(list, check=listed_strings)
+    phrases: Any = strings("phrases", each="lists", made=list)
+    values: Any = strings("types", each="C", made=list)
+    bounds: Any = array("int64", "n+1", bounds="total")
+    flat: Any = array("int32", "total")
+    late: Sparse = nested(Sparse, "late.", rows="n", width="3*n")
+    scale: float = array("float32", 1, made=lambda a: float(a[0]))
+    blocks: Any = array("float32", "size", 2, each="B", finite=True)
+    maybe: Any = nested(Sparse, "maybe.", optional=True, rows="n", width="n")
+    temperature: float = fact(float, default=1.0, omit=True)
+
+
+def series(**changes: Any) -> Series:
+    late = Sparse(np.array([1, 0], np.uint8), np.array([5], np.uint8))
+    blocks = (np.zeros((3, 2), np.float32), np.ones((1, 2), np.float32))
+    plain = Series(
+        ["x", "y"],
+        {"x": ["a"], "y": ["b", "c"]},
+        (["p"], []),
+        np.array([0, 1, 4]),
+        np.zeros(4, np.int32),
+        late,
+        0.5,
+        blocks,
+    )
+    return replace(plain, **changes)
+
+
+def read_series(packed: Packed, C: int = 2, B: int = 2, **sizes: int) -> Series:
+    return Series.loaded(Requirements(packed.file("x.chaff"), C=C, B=B, **sizes))
+
+
+def test_a_field_may_be_a_series_of_sections_numbered_or_named():
+    packed = series().packed()
+    assert {"phrases.x", "phrases.y", "values.0", "values.1"} == set(packed.strings)
+    assert {"blocks.0", "blocks.1"} <= set(packed.arrays)
+    again = read_series(packed, **{"blocks.0.size": 3, "blocks.1.size": 1})
+    assert (again.phrases, again.values, again.scale) == ({"x": ["a"], "y": ["b", "c"]}, (["p"], []), 0.5)
+    assert [block.tolist() for block in again.blocks] == [[[0, 0]] * 3, [[1, 1]]]
+
+
+def test_a_series_that_is_too_short_or_of_other_sizes_is_refused():
+    packed = series().packed()
+    with pytest.raises(ModelFileError, match=r"no array 'blocks\.2'"):
+        read_series(packed, B=3)
+    with pytest.raises(ModelFileError, match=r"no string list 'values\.2'"):
+        read_series(packed, C=3)
+    with pytest.raises(ModelFileError, match=r"'blocks\.1' has the size 1 where .* = 2 is expected"):
+        read_series(packed, **{"blocks.1.size": 2})
+
+
+def test_bounds_bind_the_number_of_rows_and_sections_inside_may_wait_for_it():
+    assert read_series(series().packed()).late.columns.tolist() == [5]
+    wide = Sparse(np.array([1, 0], np.uint8), np.array([6], np.uint8))
+    with pytest.raises(ModelFileError, match=r"'late\.columns' holds 6, expected .* below late\.width = 6"):
+        read_series(series(late=wide).packed())
+    with pytest.raises(ModelFileError, match=r"'late\.counts' has the size 3 where late\.rows = 2"):
+        read_series(series(late=Sparse(np.array([1, 0, 0], np.uint8), wide.columns)).packed())
+
+
+def test_counts_add_up_to_the_cells():
+    short = Sparse(np.array([1, 1], np.uint8), np.array([5], np.uint8))
+    with pytest.raises(ModelFileError, match=r"'late\.counts' adds up to 2, expected late\.cells = 1"):
+        read_series(series(late=short).packed())
+
+
+def test_an_optional_part_and_a_fact_with_its_default_are_not_written():
+    packed = series().packed()
+    assert "temperature" not in packed.details
+    assert not any(name.startswith("maybe.") for name in packed.arrays)
+    assert (read_series(packed).maybe, read_series(packed).temperature) == (None, 1.0)
+    part = Sparse(np.array([1, 0], np.uint8), np.array([1], np.uint8))
+    more = series(maybe=part, temperature=2.0).packed()
+    assert more.details["temperature"] == 2.0
+    assert read_series(more).maybe.columns.tolist() == [1]
+    damaged = replace(more, arrays={name: a for name, a in more.arrays.items() if name != "maybe.columns"})
+    with pytest.raises(ModelFileError, match=r"no array 'maybe\.columns'"):
+        read_series(damaged)
+
+
+def test_a_schema_is_absent_if_the_file_has_none_of_its_sections():
+    assert Series.absent(Requirements(Packed().file()))
+    assert not Series.absent(Requirements(Packed(details={"lists": []}).file()))
+    assert not Sparse.absent(Requirements(Packed(arrays={"counts": np.zeros(0)}).file()))

@@ -53,5 +53,5 @@ def test_a_temperature_that_is_none_is_refused_when_the_file_is_read(
     sound = modelfile.read(path)
     header = replace(sound.header, details={**sound.header.details, "temperature": temperature})
     modelfile.write(path, header, sound.arrays, sound.strings)
-    with pytest.raises(ModelFileError, match=r"its temperature is .*, expected a number above 0"):
+    with pytest.raises(ModelFileError, match=r"gives 'temperature' as .*, expected a number above 0"):
         load(path)

@@ -110,9 +110,6 @@ class FilePickle:
 # Settings that name files of words. Their content is in the model file, their folder is not.
 WORD_FILES = ("gazetteers", "clusters")
 
-LABEL_VALUES = "label_values"
-TRAINED_ON = "trained_on"
-NOTES = "notes"
 CONVERGED = 0.01  # share of the objective within which a gap is closed, if no setting says otherwise
 
 Model = TypeVar("Model", bound=Any)
@@ -161,18 +158,20 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
             seed=self.seed,
             data=self.fingerprint_,
             scores=dict(scores or {}),
-            details={
-                **named,
-                **packed.details,
-                **({"choice": self.choice_} if self.choice_ else {}),
-                **({} if self.converged_ is None else {"converged": self.converged_}),
-                **({LABEL_VALUES: dict(self.label_values_)} if self.label_values_ else {}),
-                **({TRAINED_ON: dict(self.trained_on_)} if self.trained_on_ else {}),
-                **({NOTES: dict(self.notes_)} if self.notes_ else {}),
-            },
+            details={**named, **packed.details, **self._facts().packed().details},
             droppable=packed.droppable,
         )
         modelfile.write(path, header, packed.arrays, packed.strings)
+
+    def _facts(self) -> "_Facts":
+        """The facts of its file besides the model's; what is empty is left out."""
+        return _Facts(
+            self.choice_ or None,
+            self.converged_,
+            dict(self.label_values_) or None,
+            dict(self.trained_on_) or None,
+            dict(self.notes_) or None,
+        )
 
     def known_scores(self) -> dict[str, float]:
         """The scores that its file holds; none if it was trained since."""
@@ -218,19 +217,11 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
         made.model_ = recipe.load(file)
         made.fingerprint_ = file.header.data or ""
         made.history_ = []
-        choice = file.header.details.get("choice")
-        made.choice_ = choice if isinstance(choice, dict) else None
-        converged = file.header.details.get("converged")
-        made._converged = converged if isinstance(converged, bool) else None
         made._file_scores = (made.fingerprint_, dict(file.header.scores))
-        sizes = file.header.details.get(TRAINED_ON)
-        if isinstance(sizes, dict):
-            made.trained_on_ = {str(k): v for k, v in sizes.items() if type(v) is int}
-        values = file.header.details.get(LABEL_VALUES)
-        if isinstance(values, dict):
-            made.label_values_ = {k: v for k, v in values.items() if isinstance(v, bool | int | float)}
-        notes = file.header.details.get(NOTES)
-        made.notes_ = notes if isinstance(notes, dict) else {}
+        facts = _Facts.loaded(modelfile.Requirements(file))
+        made.choice_, made._converged = facts.choice, facts.converged
+        made.trained_on_, made.label_values_ = facts.trained_on or {}, facts.label_values or {}
+        made.notes_ = facts.notes or {}
         return made
 
     @classmethod
@@ -255,6 +246,29 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
             name = type(self).__name__.lower()
             raise ConfigError(f"this {name} is not trained: call fit, or load a model")
         return self.model_
+
+
+def _are_sizes(sizes: dict[str, Any]) -> bool:
+    return all(type(size) is int for size in sizes.values())
+
+
+def _are_values(values: dict[str, Any]) -> bool:
+    return all(isinstance(value, bool | int | float) for value in values.values())
+
+
+@dataclasses.dataclass(frozen=True)
+class _Facts(modelfile.Saved):
+    """The facts of an estimator in the header of its file, each under the name of its attribute."""
+
+    choice: dict[str, Any] | None = modelfile.fact(dict, default=None, omit=True)
+    converged: bool | None = modelfile.fact(bool, default=None, omit=True)
+    label_values: dict[str, Any] | None = modelfile.fact(
+        dict, check=_are_values, expected="numbers by label", default=None, omit=True
+    )
+    trained_on: dict[str, int] | None = modelfile.fact(
+        dict, check=_are_sizes, expected="sizes", default=None, omit=True
+    )
+    notes: dict[str, Any] | None = modelfile.fact(dict, default=None, omit=True)
 
 
 class Calibrated(Persistent[Model]):

@@ -34,6 +34,7 @@ from chaffinch.model.reranker_file import (
     CONSENSUS,
     TAGS,
     TREES,
+    ListWeights,
     loaded_features,
     loaded_kernel,
     packed_features,
@@ -201,9 +202,9 @@ class Reranker(FilePickle, SklearnParams):
         if not hasattr(self, "config_"):
             raise ConfigError("this reranker is not trained")
         if self.kernel is not None:
-            packed, weights = packed_kernel(self.dual_, self.support_, self.base), {}
+            packed = packed_kernel(self.dual_, self.support_, self.base)
         else:
-            packed, weights = packed_features(self.features_), {"w": self.scorer_.w}
+            packed = ListWeights(self.scorer_.w).packed() | packed_features(self.features_)
         header = modelfile.Header(
             recipe=RERANKERS.by_config(self.config_).name,
             settings=settings_of(self.config_),
@@ -211,7 +212,7 @@ class Reranker(FilePickle, SklearnParams):
             scores=dict(scores or {}),
             details={"task": TASK, **packed.details},
         )
-        modelfile.write(path, header, {**weights, **packed.arrays}, packed.strings)
+        modelfile.write(path, header, packed.arrays, packed.strings)
 
     @classmethod
     def loaded(cls, file: modelfile.ModelFile, features: FeatureFunction | None = None) -> "Reranker":
@@ -227,8 +228,8 @@ class Reranker(FilePickle, SklearnParams):
             reranker.features_ = loaded_features(need, function)
             named = isinstance(reranker.features_, NamedCandidates)
             reranker.features = function if named else details["features"]
-            w = need.array("w", np.float64, (need.size("F") + BASE,), finite=True)
-            reranker.scorer_ = FeatureScorer(len(w), w)
+            need.bind("its features", "W", need.size("F") + BASE)
+            reranker.scorer_ = ListWeights.loaded(need).scorer()
         need.nothing_else()
         reranker.config_ = reranker.recipe
         reranker.history_ = []

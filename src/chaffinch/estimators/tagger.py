@@ -1,6 +1,7 @@
 """The tagger: labels for the tokens of sentences, by any recipe, as a scikit-learn estimator."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 
 from chaffinch import modelfile
 from chaffinch.defaults.tags import Settled, choose
-from chaffinch.errors import ConfigError, DataError, ModelFileError, warn_about_data
+from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators.learnt import Learnt, sentence_strings
 from chaffinch.estimators.sentences import (
     UNKNOWN,
@@ -37,8 +38,6 @@ from chaffinch.recipes.recipe import Change
 from chaffinch.search.label_rules import OF_TOKENS, Rule, RuleBook, rules_as_data, rules_of
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable
-
-RULES = "rules"  # of a model file's details
 
 
 class Tagger(TagPredictions):
@@ -283,18 +282,18 @@ class Tagger(TagPredictions):
     def loaded(cls, file: modelfile.ModelFile) -> Self:
         """The tagger of a model file."""
         made = super().loaded(file)
-        made.columns_ = _columns(file)
-        made.rules = made.rules_ = _rules(file, made.model_)
+        facts = _Facts.loaded(modelfile.Requirements(file))
+        made.columns_ = tuple(facts.columns)
+        made.rules = made.rules_ = _rules(facts, file, made.model_)
         return made
 
     def _header_labels(self) -> tuple[str, ...]:
         return self._fitted().labels.inner
 
     def _packed(self) -> Packed:
-        details: dict[str, Any] = {"columns": list(self.columns_)}
-        if kept := [rule for rule in self.rules_ if rule.name not in OF_TOKENS]:
-            details[RULES] = rules_as_data(kept)
-        return Packed(details=details) | self._fitted().labels.packed() | super()._packed()
+        kept = [rule for rule in self.rules_ if rule.name not in OF_TOKENS]
+        facts = _Facts(self.columns_, rules_as_data(kept) or None)
+        return facts.packed() | self._fitted().labels.packed() | super()._packed()
 
     # -- scikit-learn's interface -------------------------------------------------------------------------------
 
@@ -304,21 +303,23 @@ class Tagger(TagPredictions):
         return Tags(estimator_type=None, target_tags=TargetTags(required=True))
 
 
-def _columns(file: modelfile.ModelFile) -> tuple[str, ...]:
-    columns = file.header.details.get("columns")
-    if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
-        raise ModelFileError(f"{file.source}: its header lacks the columns of its input")
-    return tuple(columns)
+@dataclass(frozen=True)
+class _Facts(modelfile.Saved):
+    """The columns of a tagger's input and its rules, in the header of its file."""
+
+    columns: Sequence[str] = modelfile.fact(
+        list, check=modelfile.listed_strings, expected="the columns of its input"
+    )
+    rules: dict[str, Any] | None = modelfile.fact(dict, default=None, omit=True)
 
 
-def _rules(file: modelfile.ModelFile, model: TaggingModel) -> tuple[Rule, ...]:
+def _rules(facts: _Facts, file: modelfile.ModelFile, model: TaggingModel) -> tuple[Rule, ...]:
     """The rules of a file, checked against the labels of its model."""
-    found = file.header.details.get(RULES, {})
     try:
-        rules = rules_of(found)
+        rules = rules_of(facts.rules or {})
         under_rules(model, rules)
     except (ConfigError, AttributeError, TypeError) as e:
-        raise ModelFileError(f"{file.source}: its rules are damaged: {e}") from None
+        raise file.fault(f"its rules are damaged: {e}") from None
     return rules
 
 

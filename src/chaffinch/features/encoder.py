@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import _core
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import ConfigError, DataError, ModelFileError
+from chaffinch.features.encoder_file import INDEX, EncoderFacts, EngineSections, WordLists
 from chaffinch.features.files import feature_set
 from chaffinch.features.own import OwnFeatures
 from chaffinch.features.plan import Plan
 from chaffinch.features.rows import FeatureRows, LabelTemplate
-from chaffinch.features.templates import FeatureSet, Pattern, parse_all
-from chaffinch.modelfile import ModelFile, Packed
+from chaffinch.features.templates import FeatureSet
+from chaffinch.modelfile import ModelFile, Packed, Requirements
 from chaffinch.text.attributes import ATTRIBUTES, Attributes
 from chaffinch.text.clusters import Clusters
 from chaffinch.text.columns import SentenceFunction, is_registered
@@ -24,15 +25,6 @@ from chaffinch.text.stretch import STRETCH, document_groups, natural_stretch
 from chaffinch.text.table import Column, TokenTable
 
 Strings = Sequence[Sequence[str | None]]
-
-_INDEX = (
-    "feature_template",
-    "feature_key",
-    "observation_ptr",
-    "observation_key",
-    "join_ptr",
-    "join_key",
-)
 
 
 class FeatureEncoder:
@@ -274,7 +266,7 @@ class FeatureEncoder:
     def templates_of(self, ids: NDArray[np.int32]) -> list[int]:
         """The number of the template that each of these features comes from; one more is a token's own."""
         engine, plan = self._fitted()
-        template = engine.state()[_INDEX.index("feature_template")]
+        template = engine.state()[INDEX.index("feature_template")]
         if self._own is None:
             found: list[int] = template[ids].tolist()
             return found
@@ -308,7 +300,7 @@ class FeatureEncoder:
         engine, plan = self._fitted()
         if keep.shape != (self.n_features,):
             raise ConfigError(f"expected keep for each of {self.n_features} features, got {len(keep)}")
-        index: dict[str, NDArray[Any]] = dict(zip(_INDEX, engine.state(), strict=True))
+        index: dict[str, NDArray[Any]] = dict(zip(INDEX, engine.state(), strict=True))
         kept = self._own
         if kept is not None:
             own, number = kept.split(np.flatnonzero(keep))
@@ -339,67 +331,47 @@ class FeatureEncoder:
     def packed(self) -> Packed:
         """What a model file keeps."""
         engine, plan = self._fitted()
-        header = {**plan.header(), "min_count": self.min_count, "stretch": self.stretch}
-        arrays: dict[str, NDArray[Any]] = dict(zip(_INDEX, engine.state(), strict=True))
-        strings = {f"values.{c}": engine.values(c) for c in range(len(plan.words))}
-        strings["runs"] = engine.runs()
-        if plan.clusters is not None:
-            arrays["cluster_path"] = plan.clusters.path
-            strings["cluster_words"] = plan.clusters.words
-            strings["cluster_paths"] = plan.clusters.paths
-        if plan.gazetteers is not None:
-            for name, phrases in plan.gazetteers.lists.items():
-                strings[f"gazetteer.{name}"] = [" ".join(p) for p in phrases]
-        made = Packed(header, arrays, strings)
+        facts = EncoderFacts.of(plan, self.min_count, self.stretch)
+        made = (
+            facts.packed() | EngineSections.of(engine, len(plan.words)).packed() | WordLists.of(plan).packed()
+        )
         return made if self._own is None else made | self._own.packed()
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "FeatureEncoder":
         """The encoder of a file whose details are the encoder's; every index is checked."""
-        header, arrays = file.header.details, file.arrays
-        strings = {name: list(listed) for name, listed in file.strings.items()}
-        for name in header.get("registered", []):
+        need = Requirements(file)
+        facts = EncoderFacts.loaded(need)
+        for name in facts.registered:
             if not is_registered(name):
                 raise ConfigError(
                     f"this model reads the column {name!r}, which is not registered: "
                     f"register the function it was trained with (@column({name!r})) before loading"
                 )
+        lists = WordLists.loaded(need, gazetteers=facts.gazetteers)
+        if facts.clusters != (lists.cluster is not None):
+            raise need.fault("its header and its sections do not agree on word clusters")
         try:
-            features = FeatureSet(
-                parse_all(header["templates"]),
-                bool(header["boundary"]),
-                {name: Pattern(**p) for name, p in header["patterns"].items()},
-            )
-            clusters = gazetteers = None
-            if header["clusters"]:
-                path = np.ascontiguousarray(arrays["cluster_path"], np.int32)
-                clusters = Clusters(strings["cluster_words"], path, strings["cluster_paths"])
-            if header["gazetteers"]:
-                lists = {
-                    name: [tuple(p.split(" ")) for p in strings[f"gazetteer.{name}"]]
-                    for name in header["gazetteers"]
-                }
-                gazetteers = Gazetteers(lists, bool(header["gazetteer_fold"]))
             made = cls(
-                features,
-                min_count=int(header["min_count"]),
-                language=str(header["language"]),
-                clusters=clusters,
-                gazetteers=gazetteers,
-                stretch=int(header.get("stretch", STRETCH)),
+                facts.features(),
+                min_count=facts.min_count,
+                language=facts.language,
+                clusters=None if lists.cluster is None else lists.cluster.clusters(),
+                gazetteers=lists.phrases(facts.gazetteer_fold),
+                stretch=facts.stretch,
             )
-            plan = Plan.of(features, list(header["sources"]), made.language, clusters, gazetteers)
-            made._open(plan)
+            made._open(
+                Plan.of(facts.features(), facts.sources, made.language, made.clusters, made.gazetteers)
+            )
             engine, plan = made._fitted()
-            values = [strings[f"values.{c}"] for c in range(len(plan.words))]
-            engine.restore(values, strings["runs"], *(np.ascontiguousarray(arrays[n]) for n in _INDEX))
-            made._own = OwnFeatures.loaded(file, engine.n_features)
-        except (KeyError, TypeError, IndexError) as e:
-            raise file.fault(f"the feature encoder in the file is incomplete: {e}") from None
-        except ConfigError:
+            need.bind("its plan", "columns", len(plan.words))
+            found = EngineSections.loaded(need)
+            engine.restore(list(found.values), found.runs, *found.index())
+        except (ConfigError, ModelFileError):
             raise
-        except ValueError as e:
-            raise file.fault(f"the feature encoder in the file is damaged: {e}") from None
+        except (KeyError, TypeError, IndexError, ValueError) as e:
+            raise need.fault(f"the feature encoder in the file is damaged: {e}") from None
+        made._own = OwnFeatures.loaded(file, engine.n_features)
         return made
 
     def _with_index(
@@ -408,13 +380,13 @@ class FeatureEncoder:
         """A new encoder of the same plan over another index; the engine checks every key.
 
         A fitted encoder never changes: an encoder with fewer features (``pruned``) or with more is a new one, made
-        here from values by column, runs, and the arrays of ``_INDEX``.
+        here from values by column, runs, and the arrays of ``INDEX``.
         """
         _, plan = self._fitted()
         made = copy.copy(self)
         made._open(plan)
         assert made._engine is not None
-        made._engine.restore(values, runs, *(index[name] for name in _INDEX))
+        made._engine.restore(values, runs, *(index[name] for name in INDEX))
         return made
 
     def _open(self, plan: Plan) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from chaffinch._core import AttributeIndex
 from chaffinch.features.rows import FeatureRows
-from chaffinch.modelfile import ModelFile, Packed
+from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact, strings
 from chaffinch.text.attributes import Attributes
 
 # Names only features of the tokens' own, in place of templates.
@@ -128,33 +128,34 @@ class OwnFeatures:
     def packed(self) -> Packed:
         """What a model file keeps."""
         names = self.names(np.arange(len(self.index), dtype=np.int32))
-        arrays = {} if self.order is None else {"feature_order": self.order}
-        return Packed({"attributes": len(self.index)}, arrays, {"attribute_names": names})
+        return _Sections(len(names), names, self.order).packed()
 
     @classmethod
     def loaded(cls, file: ModelFile, T: int) -> "OwnFeatures | None":
-        """The attributes of a file with T features of templates, checked; None if it has none.
-
-        Raises ValueError, KeyError or TypeError if the sections are damaged.
-        """
-        if "attributes" not in file.header.details:
+        """The attributes of a file with T features of templates, checked; None if it has none."""
+        need = Requirements(file, T=T)
+        if _Sections.absent(need):
             return None
-        names = list(file.strings["attribute_names"])
-        if file.header.details["attributes"] != len(names):
-            raise ValueError("its header counts other attributes than it has names")
-        index, order = AttributeIndex(names), file.arrays.get("feature_order")
-        F = T + len(names)
+        found = _Sections.loaded(need)
+        order = found.feature_order
         if order is None and T:
-            raise ValueError("it lacks the order of its features")
-        if order is not None:
-            if (
-                order.dtype != np.int32
-                or order.shape != (F,)
-                or not np.array_equal(np.sort(order), np.arange(F))
-            ):
-                raise ValueError("feature_order is no order of its features")
-            order = np.ascontiguousarray(order)
-        return cls(index, T, order)
+            raise need.fault("lacks the order of its features")
+        if order is not None and not np.array_equal(np.sort(order), np.arange(len(order))):
+            raise need.fault("array 'feature_order' is no order of its features")
+        try:
+            index = AttributeIndex(found.attribute_names)
+        except ValueError as e:
+            raise need.fault(str(e)) from None
+        return cls(index, T, None if order is None else np.ascontiguousarray(order))
+
+
+@dataclass(frozen=True, eq=False)
+class _Sections(Saved):
+    """The sections of features that tokens bring along."""
+
+    attributes: int = fact(int, size="A")
+    attribute_names: list[str] = strings("A", made=list)
+    feature_order: NDArray[np.int32] | None = array("int32", "T+A", optional=True)
 
 
 def _only_known(ptr: NDArray[np.int64], ids: NDArray[np.int32], values: NDArray[np.float32] | None) -> _Rows:

@@ -1,9 +1,8 @@
 """The plan: the columns that a set of templates needs, in the core's order."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from chaffinch.text.columns import (
     SentenceFunction,
     WordsFunction,
     code_point_kinds,
-    is_registered,
     known_columns,
     native_column,
     pattern_column,
@@ -124,20 +122,6 @@ class Plan:
             cluster_paths=clusters.paths,
             kinds=code_point_kinds,
         )
-
-    def header(self) -> dict[str, Any]:
-        """What a model file records of the plan."""
-        return {
-            "templates": [str(t) for t in self.features.templates],
-            "boundary": self.features.boundary,
-            "patterns": {name: asdict(p) for name, p in self.features.patterns.items()},
-            "sources": [s for s in self.sources if s not in self.computed],
-            "registered": [c.name for c in self.words if is_registered(c.name)],
-            "language": self.language,
-            "clusters": self.clusters is not None,
-            "gazetteers": list(self.gazetteers.lists) if self.gazetteers else [],
-            "gazetteer_fold": self.gazetteers.fold if self.gazetteers else True,
-        }
 
     def _add(self, name: str, columns: Sequence[str]) -> None:
         if name in columns:

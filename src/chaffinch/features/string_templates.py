@@ -19,7 +19,7 @@ from chaffinch import _core
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features import crfpp_templates, wapiti_patterns
 from chaffinch.features.string_pieces import Change, Dialect, StringTemplate, Texts, texts_of
-from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact
+from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact, listed_strings
 from chaffinch.text.table import Column, TokenTable
 
 DIALECTS: Mapping[str, Dialect] = {d.name: d for d in (crfpp_templates.DIALECT, wapiti_patterns.DIALECT)}
@@ -142,11 +142,7 @@ class StringTemplateEncoder:
         """The encoder of a model file, checked."""
         need = Requirements(file)
         facts = _Facts.loaded(need)
-        if not all(isinstance(s, str) for s in (*facts.templates, *facts.columns)):
-            raise need.fault("its templates and columns are not all strings")
-        bounds = file.arrays.get("keys.bounds")
-        size = 0 if bounds is None else max(0, bounds.size - 1)
-        keys = StringDictionary.loaded(Requirements(file, K=size), "keys.")
+        keys = StringDictionary.loaded(need, "keys.")
         try:
             return cls(facts.dialect, facts.templates, keys, tuple(facts.columns), facts.encoding)
         except ConfigError as e:
@@ -195,8 +191,8 @@ class _Facts(Saved):
     """What the header keeps."""
 
     dialect: str = fact(str, check=DIALECTS.__contains__, expected=f"one of {', '.join(DIALECTS)}")
-    templates: Any = fact(list, expected="a list of templates")
-    columns: Any = fact(list, expected="a list of names")
+    templates: Any = fact(list, check=listed_strings, expected="a list of templates")
+    columns: Any = fact(list, check=listed_strings, expected="a list of names")
     encoding: str = fact(str, default="utf-8")
 
 

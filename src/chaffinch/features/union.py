@@ -11,7 +11,7 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.features.rows import SparseRows, joined
 from chaffinch.features.scaling import SECTION, NumberScaling
-from chaffinch.modelfile import ModelFile, Packed, Requirements
+from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, fact, listed_strings
 
 
 @dataclass
@@ -112,11 +112,8 @@ class FeatureUnion:
     def packed(self) -> Packed:
         """What a model file keeps: the vectorisers' sections under ``0.``, ``1.`` ..."""
         vectorizers = [vectorizer.packed() for vectorizer in self.vectorizers]
-        facts: dict[str, Any] = {"kind": "union", "version": 1, "beside": self.beside_columns}
-        facts["parts"] = [dict(vectorizer.details) for vectorizer in vectorizers]
-        if self.beside_names:
-            facts["beside_names"] = list(self.beside_names)
-        made = Packed(details=facts)
+        headers = [dict(vectorizer.details) for vectorizer in vectorizers]
+        made = _Facts("union", 1, self.beside_columns, headers, self.beside_names).packed()
         for i, vectorizer in enumerate(vectorizers):
             made |= replace(vectorizer, details={}).under(f"{i}.")
         if self.scaling is not None:
@@ -126,23 +123,16 @@ class FeatureUnion:
     @classmethod
     def loaded(cls, file: ModelFile) -> "FeatureUnion":
         """The union of a file whose details are the union's; every number is checked."""
-        header = file.header.details
-        if header.get("kind") != "union" or header.get("version") != 1:
-            raise file.fault("expected the state of a union of features, version 1")
-        headers, beside, names = header.get("parts"), header.get("beside"), header.get("beside_names", [])
-        if not isinstance(headers, list):
-            raise file.fault("the state of a union of features is damaged: parts must be a list of headers")
-        if type(beside) is not int or beside < 0:
-            raise file.fault("the state of a union of features is damaged: beside must be a count")
-        if (
-            not isinstance(names, list)
-            or not all(isinstance(n, str) for n in names)
-            or len(names) not in (0, beside)
-        ):
-            raise file.fault("the state of a union of features is damaged: every column needs a name")
-        vectorizers = [TextVectorizer.loaded(file.under(f"{i}.", details=h)) for i, h in enumerate(headers)]
-        scaling = NumberScaling.restored(Requirements(file, B=beside))
-        return cls(tuple(vectorizers), beside, tuple(names), scaling is not None, scaling)
+        need = Requirements(file)
+        found = _Facts.loaded(need)
+        if len(found.beside_names) not in (0, found.beside):
+            raise need.fault("the state of a union of features is damaged: every column needs a name")
+        vectorizers = [
+            TextVectorizer.loaded(file.under(f"{i}.", details=h)) for i, h in enumerate(found.parts)
+        ]
+        scaling = NumberScaling.restored(need)
+        names = tuple(found.beside_names)
+        return cls(tuple(vectorizers), found.beside, names, scaling is not None, scaling)
 
     def _documents(self, texts: Iterable[str]) -> list[str]:
         if not self.vectorizers:
@@ -171,3 +161,24 @@ def _width(table: Any) -> int:
     if len(shape) != 2:
         raise DataError(f"a block of features must be a table of numbers, got {len(shape)} dimensions")
     return int(shape[1])
+
+
+def _are_headers(parts: list[Any]) -> bool:
+    return all(isinstance(header, dict) for header in parts)
+
+
+def _is_count(n: int) -> bool:
+    return n >= 0
+
+
+@dataclass(frozen=True)
+class _Facts(Saved):
+    """The header of a union; parts: those of its vectorisers   beside: columns of numbers beside the texts."""
+
+    kind: str = fact(str, check="union".__eq__, expected="a union of features")
+    version: int = fact(int, check=(1).__eq__, expected="version 1 of the state of a union")
+    beside: int = fact(int, check=_is_count, expected="a count of columns", size="B")
+    parts: list[dict[str, Any]] = fact(list, check=_are_headers, expected="a list of headers")
+    beside_names: Sequence[str] = fact(
+        list, check=listed_strings, expected="names of columns", default=(), omit=True
+    )

@@ -17,6 +17,7 @@ from chaffinch.model.distribution import posterior_labels
 from chaffinch.model.encoders import Encoder, IdRows, SymbolEncoder, TemplateEncoder
 from chaffinch.model.evidence import Question, TaggedSentence
 from chaffinch.model.labels import LabelSet
+from chaffinch.model.needs import SavedNeeds, loaded_needs
 from chaffinch.model.potentials import (
     KERNEL,
     PRUNING,
@@ -31,7 +32,7 @@ from chaffinch.model.protocols import Packed, Reading
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.model.temperature import loaded_temperature, packed_temperature, tempered
 from chaffinch.modelfile import ModelFile, Requirements
-from chaffinch.search.legality import Need, label_states, needs_of
+from chaffinch.search.legality import Need, label_states
 from chaffinch.structures import Chain, Parts
 from chaffinch.text.table import TokenTable
 
@@ -278,8 +279,8 @@ class ChainModel:
 
     def packed(self) -> Packed:
         """The encoder's sections and the weights."""
-        needs = {"legality": {"needs": [str(need) for need in self.needs]}} if self.needs else {}
-        facts = Packed(details={**self.source.details(), **packed_temperature(self.temperature), **needs})
+        facts = Packed(self.source.details()) | packed_temperature(self.temperature)
+        facts |= SavedNeeds.of(self.needs).packed()
         return self.encoder.packed() | facts | self.weights.packed()
 
     @classmethod
@@ -309,16 +310,3 @@ class ChainModel:
 
     def _chain(self) -> Chain:
         return Chain(self.weights.Y, order=self.weights.order)
-
-
-def loaded_needs(need: Requirements, labels: LabelSet) -> tuple[Need, ...]:
-    """The needs that the header of a file records, checked."""
-    found = need.file.header.details.get("legality", {})
-    try:
-        needs = needs_of(found)
-    except (ConfigError, AttributeError, TypeError) as e:
-        raise need.fault(f"its rules are damaged: {e}") from None
-    known = {*labels.outer, None}
-    if any(not {n.label, n.needs, n.since} <= known for n in needs):
-        raise need.fault("its rules name labels that it does not have")
-    return needs

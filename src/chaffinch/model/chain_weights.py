@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.model.sparse_weights import SparseWeights
-from chaffinch.modelfile import Packed, Requirements, Saved, array
+from chaffinch.modelfile import Packed, Requirements, Saved, array, nested
 from chaffinch.scorers import Linear
 from chaffinch.structures import LabelStates
 
@@ -15,6 +15,7 @@ Legal = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
 """Which label may follow which [Y, Y], begin [Y] and end [Y]."""
 
 UNARY = "unary"
+SHARED = ("start", "end", "pair", "triple", "first", "last")  # the same at every position
 
 # Unary weights are stored without their zeros if more than this share are zero.
 SPARSE = 0.5
@@ -38,7 +39,9 @@ class ChainWeights(Saved):
     triple: NDArray[np.float32] | None = array("float32", "Y", "Y", "Y", potential=True, optional=True)
     first: NDArray[np.float32] | None = array("float32", "Y", "Y", potential=True, optional=True)
     last: NDArray[np.float32] | None = array("float32", "Y", "Y", potential=True, optional=True)
-    bigrams: tuple[NDArray[np.float32], ...] = ()
+    bigrams: tuple[NDArray[np.float32], ...] = array(
+        "float32", "observations", "Y", "Y", each="bigrams", finite=True
+    )
     bits: int | None = None
 
     @classmethod
@@ -90,19 +93,18 @@ class ChainWeights(Saved):
 
     def shared(self) -> dict[str, NDArray[np.float32]]:
         """The blocks that are the same at every position, by name: all but unary and bigrams."""
-        return dict(super().packed().arrays)
+        blocks = {name: getattr(self, name) for name in SHARED}
+        return {name: block for name, block in blocks.items() if block is not None}
 
     def packed(self, prefix: str = "") -> Packed:
         """The sections of a model file; unary weights without zeros if most are zero, or with ``bits``."""
-        bigrams = {f"bigrams.{l}": block for l, block in enumerate(self.bigrams)}
-        packed = super().packed(prefix) | Packed(arrays=bigrams)
-        unary = self.unary
+        packed, unary = super().packed(prefix), self.unary
         if not isinstance(unary, SparseWeights):
             zeros = unary.size - np.count_nonzero(unary)
             if self.bits is None and zeros <= SPARSE * unary.size:
-                return packed | Packed(arrays={UNARY: unary})
+                return packed | _Unary(dense=unary).packed(prefix)
             unary = SparseWeights.of(unary, self.bits)
-        return packed | unary.packed(f"{UNARY}.")
+        return packed | _Unary(sparse=unary).packed(prefix)
 
     @classmethod
     def restored(cls, need: Requirements, observations: tuple[int, ...], *, sparse: bool) -> "ChainWeights":
@@ -111,20 +113,28 @@ class ChainWeights(Saved):
         observations: how many each template with y[-1] has
         sparse:       the unary weights stay without their zeros
         """
-        unary: NDArray[np.float32] | SparseWeights
+        need.bind("its templates", "bigrams", len(observations))
+        for l, n in enumerate(observations):
+            need.bind("its templates", f"bigrams.{l}.observations", n)
+        found = _Unary.loaded(need)
+        unary: NDArray[np.float32] | SparseWeights | None = found.dense
         bits = None
-        if sparse or not need.has(UNARY):
-            rows = SparseWeights.loaded(need, f"{UNARY}.", need.size("F"), need.size("Y"))
-            unary, bits = rows if sparse else rows.dense(need.size("Y")), rows.bits
-        else:
-            unary = need.array(UNARY, np.float32, ("F", "Y"), potential=True)
-        bigrams = tuple(
-            need.array(f"bigrams.{l}", np.float32, (n, "Y", "Y"), finite=True)
-            for l, n in enumerate(observations)
-        )
-        made = cls.loaded(need, unary=unary, bigrams=bigrams, bits=bits)
+        if found.sparse is not None:
+            unary = found.sparse if sparse else found.sparse.dense(need.size("Y"))
+            bits = found.sparse.bits
+        if unary is None or (sparse and found.sparse is None):
+            raise need.fault(f"has no array {f'{UNARY}.counts' if sparse else UNARY!r}")
+        made = cls.loaded(need, unary=unary, bits=bits)
         if len({block is None for block in (made.triple, made.first, made.last)}) > 1:
             raise need.fault("has weights of order 2, but not all of triple, first and last")
-        if bigrams and made.triple is not None:
+        if made.bigrams and made.triple is not None:
             raise need.fault("has templates with y[-1] and weights of order 2")
         return made
+
+
+@dataclass(frozen=True, eq=False)
+class _Unary(Saved):
+    """The unary weights in a file, in one of two forms."""
+
+    dense: NDArray[np.float32] | None = array("float32", "F", "Y", potential=True, optional=True, name=UNARY)
+    sparse: SparseWeights | None = nested(SparseWeights, f"{UNARY}.", optional=True, rows="F", width="Y")

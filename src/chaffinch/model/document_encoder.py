@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
+from chaffinch.features.encoder_file import ClusterSections
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.features.rows import SparseRows, joined
 from chaffinch.features.union import FeatureUnion
 from chaffinch.features.views import View
 from chaffinch.model.evidence import Grams, Named, Seen
 from chaffinch.model.valences import Valences
-from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, strings
+from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, fact
 from chaffinch.text.clusters import Clusters
 from chaffinch.text.words import stems, word_tokens
 
@@ -218,60 +219,66 @@ class DocumentEncoder:
     def packed(self) -> Packed:
         """What a model file keeps."""
         if self.union is None:
-            return Packed(details={"columns": self.columns})
+            return _Facts(columns=self.columns).packed()
         union = self.union.packed()
-        facts: dict[str, Any] = {
-            "union": dict(union.details),
-            "scales": list(self.scales),
-            "views": [[view.opening, view.bits, int(view.head)] for view in self.views],
-        }
+        views = tuple([view.opening, view.bits, int(view.head)] for view in self.views)
+        facts = _Facts(union=dict(union.details), scales=self.scales, views=views)
         packed = _narrowed(replace(union, details={})).under(SECTION)
         if self.clusters is not None:
-            c = self.clusters
-            packed |= _Clusters(tuple(c.words), tuple(c.paths), c.path).packed("clusters.")
+            packed |= ClusterSections.of(self.clusters).packed("clusters.")
         if self.valences is not None:
             own = self.valences.packed()
-            facts["valences"] = dict(own.details)
+            facts = replace(facts, valences=dict(own.details))
             packed |= _narrowed(replace(own, details={})).under(VALENCES)
-        return packed | Packed(details=facts)
+        return packed | facts.packed()
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "DocumentEncoder":
         """The encoder of a file whose details are the encoder's, every index checked."""
-        details, need = file.header.details, Requirements(file)
-        if "union" not in details:
-            columns = details.get("columns")
-            if type(columns) is not int or columns < 1:
+        need = Requirements(file)
+        facts = _Facts.loaded(need)
+        if facts.union is None:
+            if facts.columns is None:
                 raise need.fault("its encoder of documents needs a number of columns")
-            return cls(None, (), columns)
-        inside = _widened(file.under(SECTION, details=details["union"]))
-        try:
-            union = FeatureUnion.loaded(inside)
-            scales = tuple(float(scale) for scale in details["scales"])
-            views = tuple(
-                View(int(v[0]), int(v[1]), bool(v[2]) if len(v) > 2 else False) for v in details["views"]
-            )
-        except (KeyError, TypeError, IndexError, ValueError) as e:
-            raise need.fault(f"its encoder of documents is damaged: {e}") from None
+            return cls(None, (), facts.columns)
+        union = FeatureUnion.loaded(_widened(file.under(SECTION, details=facts.union)))
+        scales = tuple(float(scale) for scale in facts.scales)
+        views = tuple(View(v[0], v[1], bool(v[2]) if len(v) > 2 else False) for v in facts.views)
         if not len(scales) == len(views) == len(union.vectorizers):
             raise need.fault("its encoder of documents needs a scale and a view for each kind of features")
         clusters = None
         if any(view.bits for view in views):
-            found = _Clusters.loaded(need, "clusters.")
-            clusters = Clusters(list(found.words), found.path, list(found.paths))
+            clusters = ClusterSections.loaded(need, "clusters.").clusters()
         valences = None
-        if "valences" in details:
-            valences = Valences.loaded(_widened(file.under(VALENCES, details=details["valences"])))
+        if facts.valences is not None:
+            valences = Valences.loaded(_widened(file.under(VALENCES, details=facts.valences)))
         return cls(union, scales, 0, views, clusters, valences)
 
 
-@dataclass(frozen=True, eq=False)
-class _Clusters(Saved):
-    """The sections of word clusters."""
+def _are_numbers(scales: list[Any]) -> bool:
+    return all(type(scale) in (int, float) for scale in scales)
 
-    words: tuple[str, ...] = strings("words")
-    paths: tuple[str, ...] = strings("paths")
-    path: NDArray[np.int32] = array("int32", "words", below="paths")
+
+def _are_views(views: list[Any]) -> bool:
+    """Whether each is a list of an opening, bits and perhaps whether it is the head."""
+    return all(
+        isinstance(v, list) and len(v) in (2, 3) and all(type(n) in (int, bool) for n in v) for v in views
+    )
+
+
+def _is_width(n: int) -> bool:
+    return n >= 1
+
+
+@dataclass(frozen=True)
+class _Facts(Saved):
+    """The facts of an encoder: the columns of numbers, or the union of the features of texts with scales and views."""
+
+    columns: int | None = fact(int, check=_is_width, expected="a number of columns", default=None, omit=True)
+    union: dict[str, Any] | None = fact(dict, default=None, omit=True)
+    scales: Sequence[float] = fact(list, check=_are_numbers, expected="scales", default=(), omit=True)
+    views: Sequence[Any] = fact(list, check=_are_views, expected="views", default=(), omit=True)
+    valences: dict[str, Any] | None = fact(dict, default=None, omit=True)
 
 
 def _narrowed(packed: Packed) -> Packed:

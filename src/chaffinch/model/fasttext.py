@@ -1,6 +1,6 @@
 """A classifier of fastText: means of word vectors times vectors of labels, kept as two factors."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -362,8 +362,7 @@ class FastTextModel:
 
     def packed(self) -> Packed:
         """What a model file keeps."""
-        facts: Mapping[str, Any] = {"several": self.several, "threshold": self.threshold}
-        return self.sections.packed() | Packed(details=facts)
+        return self.sections.packed() | _Facts(self.several, self.threshold).packed()
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "FastTextModel":

@@ -24,7 +24,7 @@ from chaffinch.model.encoders import CsrRows, Encoder, IdRows, TokenFeatures
 from chaffinch.model.evidence import HERE, Offsets, Seen, Without
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.potentials import CELLS, Block, sentence_blocks
-from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array
+from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact, nested, strings
 from chaffinch.modelfile.schema import AS_STORED
 from chaffinch.structures import Chain, Parts
 from chaffinch.text.attributes import ATTRIBUTES
@@ -33,6 +33,13 @@ from chaffinch.text.table import TokenTable
 ADDITIONS = {"after": 0, "each": 1, "joined": 2}
 
 Floats = NDArray[Any]  # float32 or float64
+
+
+@dataclass(frozen=True)
+class SavedAddition(Saved):
+    """How a tool adds its weights of label pairs, in the header of a model file."""
+
+    addition: str = fact(str, check=ADDITIONS.__contains__, expected=f"one of {', '.join(ADDITIONS)}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,17 +76,9 @@ class OrderedRows(Saved):
         )
         return made
 
-    @classmethod
-    def of_file(cls, file: ModelFile, prefix: str, width: int) -> "OrderedRows":
-        """The rows of a file, every index checked."""
-        sizes = {"F": 0, f"{prefix}width": width}
-        if (bounds := file.arrays.get(f"{prefix}bounds")) is not None:
-            sizes["F"] = max(0, bounds.size - 1)
-        return cls.loaded(Requirements(file, **sizes), prefix)
-
 
 @dataclass(frozen=True, eq=False)
-class ForeignWeights:
+class ForeignWeights(Saved):
     """The weights of a chain of another tool.
 
     unary: rows of features, columns are labels           pair: float64 [Y, Y], the same at every token
@@ -87,9 +86,9 @@ class ForeignWeights:
     """
 
     Y: int
-    unary: OrderedRows
-    pair: NDArray[np.float64]
-    pairs: OrderedRows | None = None
+    unary: OrderedRows = nested(OrderedRows, "unary.", width="Y")
+    pair: NDArray[np.float64] = array("float64", "Y", "Y", finite=True)
+    pairs: OrderedRows | None = nested(OrderedRows, "pairs.", optional=True, width="Y*Y")
 
     order = 1
     triple = None
@@ -119,24 +118,6 @@ class ForeignWeights:
         rows = np.searchsorted(self.unary.bounds, here, side="right") - 1
         return rows.astype(np.int32), self.unary.weights[here]
 
-    def packed(self) -> Packed:
-        """The sections of a model file."""
-        made = self.unary.packed("unary.") | Packed(arrays={"pair": self.pair})
-        return made if self.pairs is None else made | self.pairs.packed("pairs.")
-
-    @classmethod
-    def loaded(cls, file: ModelFile, F: int) -> "ForeignWeights":
-        """The weights of a file with F features."""
-        Y = len(file.header.labels)
-        need = Requirements(file, Y=Y)
-        pair = need.array("pair", np.float64, ("Y", "Y"), finite=True)
-        unary = OrderedRows.of_file(file, "unary.", Y)
-        pairs = OrderedRows.of_file(file, "pairs.", Y * Y) if "pairs.bounds" in file.arrays else None
-        for rows in (unary, pairs):
-            if rows is not None and len(rows.bounds) - 1 != F:
-                raise need.fault(f"has weights of {len(rows.bounds) - 1} features, expected {F}")
-        return cls(Y, unary, pair, pairs)
-
 
 @dataclass(frozen=True)
 class ForeignChain:
@@ -150,7 +131,6 @@ class ForeignChain:
     weights: Any
     addition: str
 
-    SECTION = "addition"
     native = None
 
     def blocks(self, rows: IdRows, ptr: NDArray[np.int64], threads: int) -> Iterator[Block]:
@@ -230,7 +210,7 @@ class ForeignChain:
 
     def details(self) -> Mapping[str, Any]:
         """How potentials are summed."""
-        return {self.SECTION: self.addition}
+        return SavedAddition(self.addition).packed().details
 
     @cached_property
     def _sums(self) -> tuple[Any, Any]:
@@ -386,14 +366,18 @@ class AttributeFeatures:
 
     def packed(self) -> Packed:
         """The names."""
-        every = np.arange(self.n_features, dtype=np.int32)
-        return Packed({self.SECTION: self.n_features}, strings={"attribute_names": self.names(every)})
+        names = self.names(np.arange(self.n_features, dtype=np.int32))
+        return _Attributes(len(names), names).packed()
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "AttributeFeatures":
         """The encoder of a model file."""
-        need = Requirements(file)
-        names = need.strings("attribute_names", "F", distinct=True)
-        if file.header.details.get(cls.SECTION) != len(names):
-            raise need.fault("counts other attributes than it has names")
-        return cls(list(names))
+        return cls(_Attributes.loaded(Requirements(file)).attribute_names)
+
+
+@dataclass(frozen=True, eq=False)
+class _Attributes(Saved):
+    """The sections of attributes."""
+
+    attributes: int = fact(int, size="F")
+    attribute_names: list[str] = strings("F", distinct=True, made=list)

@@ -25,12 +25,12 @@ from chaffinch.model.label_observations import (
     used_observations,
 )
 from chaffinch.model.labels import LabelSet
+from chaffinch.model.needs import SavedNeeds, loaded_needs
 from chaffinch.model.protocols import Packed, Reading
 from chaffinch.model.sparse_weights import SparseWeights
-from chaffinch.model.temperature import loaded_temperature
-from chaffinch.modelfile import ModelFile, Requirements, Saved, array, given
+from chaffinch.model.temperature import loaded_temperature, packed_temperature
+from chaffinch.modelfile import ModelFile, Requirements, Saved, array, fact, nested
 from chaffinch.search import Beam, EasiestFirst, IncrementalSearch, LeftToRight, Legality
-from chaffinch.search.legality import needs_of
 from chaffinch.text.table import TokenTable
 
 SEARCHES: dict[str, type[LeftToRight] | type[EasiestFirst] | type[Beam]] = {
@@ -39,18 +39,16 @@ SEARCHES: dict[str, type[LeftToRight] | type[EasiestFirst] | type[Beam]] = {
 
 
 @dataclass(frozen=True)
-class IncrementalWeights(Saved):
+class IncrementalWeights:
     """unary [F, Y] float32 by feature; context [C, Y] float32 by context of labels.
 
     template: which label template   key: its observation and labels in one number
     """
 
-    unary: NDArray[np.float32] = given()
-    template: NDArray[np.int32] = array(
-        "int32", "C", stored=("uint8", "int32"), low=0, below=2**31 - 1, name="context.template"
-    )
-    key: NDArray[np.uint64] = array("uint64", "C", stored=("uint32", "uint64"), name="context.key")
-    context: NDArray[np.float32] = given()
+    unary: NDArray[np.float32]
+    template: NDArray[np.int32]
+    key: NDArray[np.uint64]
+    context: NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -260,18 +258,18 @@ class IncrementalModel:
 
     def packed(self) -> Packed:
         """The encoder's sections, the weights without their zeros, and the search."""
-        w = self.weights
-        facts = Packed(
-            details={
-                "search": {"kind": self.search.kind, **asdict(self.search)},
-                "legality": self.legality.header(),
-                "temperature": self.temperature,
-                "bits": self.bits,
-            },
-        ) | _Masks(self.legality.follows, self.legality.starts, self.legality.ends).packed(LEGAL)
-        unary, context = SparseWeights.of(w.unary, self.bits), SparseWeights.of(w.context, self.bits)
-        weights = w.packed() | unary.packed("unary.") | context.packed("context.")
-        return self.encoder.packed() | weights | facts | self.dictionary.packed()
+        w, legal = self.weights, self.legality
+        own = _Sections(
+            search={"kind": self.search.kind, **asdict(self.search)},
+            bits=self.bits,
+            unary=SparseWeights.of(w.unary, self.bits),
+            template=w.template,
+            key=w.key,
+            context=SparseWeights.of(w.context, self.bits),
+            legal=_Masks(legal.follows, legal.starts, legal.ends),
+        )
+        facts = packed_temperature(self.temperature) | SavedNeeds.of(legal.needs).packed()
+        return self.encoder.packed() | own.packed() | facts | self.dictionary.packed()
 
     widths = (8, 6)
 
@@ -320,29 +318,24 @@ class IncrementalModel:
     def loaded(cls, file: ModelFile) -> "IncrementalModel":
         """The model of a file, every size and index checked."""
         encoder = TemplateEncoder.loaded(file)
-        details, Y = file.header.details, len(file.header.labels)
-        search = details.get("search")
-        if not isinstance(search, dict) or search.get("kind") not in SEARCHES:
-            raise ModelFileError(f"{file.source}: its header lacks the search")
-        need = Requirements(file, Y=Y)
+        Y = len(file.header.labels)
+        need = Requirements(file, F=encoder.n_features, Y=Y)
         labels = LabelSet.loaded(need, inner=file.header.labels)
-        unary = SparseWeights.loaded(need, "unary.", encoder.n_features, Y).dense(Y)
-        contexts = len(file.arrays.get("context.key", ()))
-        context = SparseWeights.loaded(need, "context.", contexts, Y).dense(Y)
-        weights = IncrementalWeights.loaded(need, unary=unary, context=context)
-        found = _Masks.loaded(need, LEGAL)
-        masks = {name: mask.astype(bool) for name, mask in vars(found).items() if mask is not None}
-        settings = {name: value for name, value in search.items() if name != "kind"}
+        found = _Sections.loaded(need)
+        masks = {name: mask.astype(bool) for name, mask in vars(found.legal).items() if mask is not None}
+        settings = {name: value for name, value in found.search.items() if name != "kind"}
+        needs, temperature = loaded_needs(need), loaded_temperature(file)
+        dictionary = LabelDictionary.loaded(need)
         try:
             return cls(
                 encoder,
-                weights,
+                IncrementalWeights(found.unary.dense(Y), found.template, found.key, found.context.dense(Y)),
                 labels,
-                SEARCHES[search["kind"]](**settings),
-                Legality(**masks, needs=needs_of(details.get("legality", {}))),
-                LabelDictionary.loaded(need),
-                loaded_temperature(file),
-                details.get("bits"),
+                SEARCHES[found.search["kind"]](**settings),
+                Legality(**masks, needs=needs),
+                dictionary,
+                temperature,
+                found.bits,
             )
         except (TypeError, ValueError, KeyError, ConfigError) as e:
             raise ModelFileError(f"{file.source}: its tagger is damaged: {e}") from None
@@ -413,6 +406,25 @@ class _Masks(Saved):
     follows: NDArray[Any] | None = array("uint8", "Y", "Y", optional=True)
     starts: NDArray[Any] | None = array("uint8", "Y", optional=True)
     ends: NDArray[Any] | None = array("uint8", "Y", optional=True)
+
+
+def _is_search(header: Any) -> bool:
+    return header.get("kind") in SEARCHES
+
+
+@dataclass(frozen=True, eq=False)
+class _Sections(Saved):
+    """The sections of an incremental tagger besides its encoder's."""
+
+    search: dict[str, Any] = fact(dict, check=_is_search, expected=f"a search: {', '.join(SEARCHES)}")
+    unary: SparseWeights = nested(SparseWeights, "unary.", rows="F", width="Y")
+    template: NDArray[np.int32] = array(
+        "int32", "C", stored=("uint8", "int32"), low=0, below=2**31 - 1, name="context.template"
+    )
+    key: NDArray[np.uint64] = array("uint64", "C", stored=("uint32", "uint64"), name="context.key")
+    context: SparseWeights = nested(SparseWeights, "context.", rows="C", width="Y")
+    legal: _Masks = nested(_Masks, LEGAL)
+    bits: int | None = fact((int, type(None)), default=None)
 
 
 def _bounds(table: TokenTable) -> Iterator[tuple[int, int]]:

@@ -18,7 +18,7 @@ from chaffinch.model.confidence import RAW, Calibration, Prior
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.model.evidence import CONSTANT, EXAMPLE, Decision, Question
 from chaffinch.model.objects import read_back, shown, written
-from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact
+from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact, strings
 from chaffinch.modelfile.schema import AS_STORED
 from chaffinch.scorers.dual import Dual, Share
 from chaffinch.scorers.neighbours import Neighbours
@@ -202,7 +202,7 @@ class KernelModel:
         if isinstance(self.support, SparseRows):
             rows = self.support
             return own | _Support(rows.ptr, rows.ids, rows.weights()).packed("support.")
-        return own | Packed(strings={"support.objects": [written(thing) for thing in self.support]})
+        return own | _Objects([written(thing) for thing in self.support]).packed("support.")
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "KernelModel":
@@ -215,7 +215,7 @@ class KernelModel:
             kernel = restored(found.kernel)
             if found.reads == "objects":
                 encoder = ObjectEncoder()
-                support = [read_back(text) for text in need.strings("support.objects", "S")]
+                support = [read_back(text) for text in _Objects.loaded(need, "support.").objects]
             else:
                 encoder = DocumentEncoder.loaded(file.under("", details=details.get("encoder")))
                 rows = _Support.loaded(Requirements(file, F=encoder.n_features), "support.")
@@ -315,6 +315,13 @@ class _Support(Saved):
     ptr: NDArray[np.int64] = array("int64", "rows", bounds="nnz")
     ids: NDArray[np.int32] = array("int32", "nnz", below="F")
     values: NDArray[np.float32] = array("float32", "nnz", finite=True)
+
+
+@dataclass(frozen=True, eq=False)
+class _Objects(Saved):
+    """Support examples that are objects, as text."""
+
+    objects: list[str] = strings("S", made=list)
 
 
 FLOATS = ("float32", "float64")

@@ -22,7 +22,7 @@ from chaffinch.model.foreign_chain import OrderedRows
 from chaffinch.model.incremental_evidence import Path, StepScores, TokenRows, step_examples
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Reading
-from chaffinch.modelfile import ModelFile, Packed, Requirements
+from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact, nested, strings
 from chaffinch.text.document import WORD
 from chaffinch.text.table import TokenTable
 
@@ -174,24 +174,19 @@ class NltkPerceptron:
 
     def packed(self) -> Packed:
         """Keys, weights and the dictionary."""
-        arrays = {"classes": self.classes.astype(np.uint8)}
-        own = Packed({"model": KIND}, arrays, {"keys": list(self.keys)})
-        return own | self.weights.packed("weights.") | self.dictionary.packed()
+        own = _Sections(KIND, self.keys, self.weights, self.classes.astype(np.uint8))
+        return own.packed() | self.dictionary.packed()
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "NltkPerceptron":
         """The model of a file, every index checked."""
-        Y = len(file.header.labels)
-        need = Requirements(file, Y=Y)
+        need = Requirements(file, Y=len(file.header.labels))
         labels = LabelSet.loaded(need, inner=file.header.labels)
-        keys = tuple(need.strings("keys", "F", distinct=True))
-        weights = OrderedRows.of_file(file, "weights.", Y)
-        if len(weights.bounds) - 1 != len(keys):
-            raise need.fault(f"has weights of {len(weights.bounds) - 1} features, expected {len(keys)}")
-        classes = need.array("classes", np.uint8, ("Y",), below=2).astype(bool)
+        found = _Sections.loaded(need)
+        classes = found.classes.astype(bool)
         if not classes.any():
             raise need.fault("allows no label")
-        return cls(labels, keys, weights, classes, LabelDictionary.loaded(need))
+        return cls(labels, found.keys, found.weights, classes, LabelDictionary.loaded(need))
 
     # -- inside
 
@@ -341,3 +336,13 @@ def normalised(word: str) -> str:
     if word and word[0].isdigit():
         return "!DIGITS"
     return word.lower()
+
+
+@dataclass(frozen=True, eq=False)
+class _Sections(Saved):
+    """The sections of the tagger; classes: whether each label may be predicted."""
+
+    model: str = fact(str, check=KIND.__eq__, expected=KIND)
+    keys: tuple[str, ...] = strings("F", distinct=True)
+    weights: OrderedRows = nested(OrderedRows, "weights.", width="Y")
+    classes: NDArray[np.uint8] = array("uint8", "Y", below=2)

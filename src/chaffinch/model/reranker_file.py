@@ -23,6 +23,7 @@ from chaffinch.model.objects import read_back, written
 from chaffinch.model.protocols import Packed
 from chaffinch.model.tree_consensus import TreeConsensus
 from chaffinch.modelfile import Requirements, Saved, array, fact, strings
+from chaffinch.scorers import FeatureScorer
 from chaffinch.scorers.dual import Dual
 
 GRAMMAR = "grammar."  # begins the names of a grammar's sections
@@ -39,8 +40,7 @@ def packed_features(features: CandidateFeatures) -> Packed:
             return _FeatureSections(TAGS, keys=features.keys).packed()
         case TreeConsensus():
             grammar = features.grammar
-            own = _FeatureSections(CONSENSUS, scale=features.scale).packed()
-            own |= Packed(details={"grammar": grammar is not None})
+            own = _FeatureSections(CONSENSUS, scale=features.scale, grammar=grammar is not None).packed()
             return own if grammar is None else own | grammar.counts.packed(GRAMMAR)
         case NamedCandidates():
             return _FeatureSections(NAMED, names=features.names).packed()
@@ -60,10 +60,8 @@ def loaded_features(need: Requirements, function: FeatureFunction) -> CandidateF
         case _FeatureSections(features="consensus", scale=np.ndarray() as scale):
             if not (scale > 0).all():
                 raise need.fault("has a feature whose scale is not above 0")
-            grammar = need.file.header.details.get("grammar")
-            return TreeConsensus(
-                grammar=HeadGrammar(Counts.loaded(need, GRAMMAR)) if grammar else None, scale=scale
-            )
+            grammar = HeadGrammar(Counts.loaded(need, GRAMMAR)) if found.grammar else None
+            return TreeConsensus(grammar=grammar, scale=scale)
     raise need.fault(f"lacks a section of its features, which are of the kind {found.features!r}")
 
 
@@ -88,6 +86,17 @@ def loaded_kernel(need: Requirements) -> tuple[Kernel, Dual, list[Any], float]:
 
 
 @dataclass(frozen=True, eq=False)
+class ListWeights(Saved):
+    """The weights of a reranker without a kernel."""
+
+    w: NDArray[np.float64] = array("float64", "W", finite=True)
+
+    def scorer(self) -> FeatureScorer:
+        """The scorer with these weights."""
+        return FeatureScorer(len(self.w), self.w)
+
+
+@dataclass(frozen=True, eq=False)
 class _KernelSections(Saved):
     """The sections of a reranker with a kernel."""
 
@@ -105,3 +114,4 @@ class _FeatureSections(Saved):
     keys: NDArray[np.uint64] | None = array("uint64", "F", ascending=True, optional=True)
     scale: NDArray[np.float64] | None = array("float64", "F", finite=True, optional=True)
     names: list[str] | None = strings("F", distinct=True, made=list, optional=True)
+    grammar: bool = fact(bool, default=False, omit=True)

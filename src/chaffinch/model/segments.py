@@ -19,8 +19,8 @@ from chaffinch.model.protocols import Packed, Reading
 from chaffinch.model.segment_evidence import SegmentExample
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.model.temperature import loaded_temperature, packed_temperature, tempered
-from chaffinch.modelfile import ModelFile, Requirements, Saved, array, fact
-from chaffinch.scorers.segments import SegmentScorer
+from chaffinch.modelfile import ModelFile, Requirements, Saved, array, fact, strings
+from chaffinch.scorers.segments import SegmentScorer, places
 from chaffinch.structures import Chain, Parts
 from chaffinch.structures.segments import Segment
 from chaffinch.text.document import WORD
@@ -224,32 +224,28 @@ class SegmentModel:
             types=list(self.types),
             scheme=self.scheme.name,
             lists=list(lists),
+            phrases={name: [" ".join(p) for p in phrases] for name, phrases in lists.items()},
+            **self.weights.blocks(),
         )
-        rest = Packed(
-            details=packed_temperature(self.temperature),
-            arrays={name: np.ascontiguousarray(block) for name, block in self.weights.blocks().items()},
-            strings={f"phrases.{name}": [" ".join(p) for p in phrases] for name, phrases in lists.items()},
-        )
-        return self.encoder.packed() | own.packed() | rest
+        return self.encoder.packed() | own.packed() | packed_temperature(self.temperature)
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "SegmentModel":
         """The model of a file, every index checked."""
         encoder = TemplateEncoder.loaded(file)
-        need = Requirements(file)
+        need = Requirements(file, F=encoder.n_features)
         found = _Sections.loaded(need)
-        F, Y = encoder.n_features, need.size("Y")
-        if found.types[:1] != [OUTSIDE] or len(set(found.types)) != len(found.types) or len(found.types) != Y:
+        if found.types[:1] != [OUTSIDE] or len(set(found.types)) != len(found.types):
             raise need.fault("its header does not list the types of its segments")
+        need.bind("array 'token'", places(len(found.types)), found.token.shape[1])
         if found.longest[0] != 1:
             raise need.fault(
                 "the model is damaged: array 'longest' must hold a length for every type of segment"
             )
-        weights = SegmentScorer.zeros(F, len(found.keys), found.longest)
+        weights = SegmentScorer.zeros(encoder.n_features, len(found.keys), found.longest)
         for name, block in weights.blocks().items():
-            block[...] = need.array(name, np.float32, block.shape, finite=True)
-        phrases = {name: list(need.strings(f"phrases.{name}", f"phrases {name}")) for name in found.lists}
-        spans = SpanIndex(found.keys, Gazetteers.from_lists(phrases) if phrases else None)
+            block[...] = getattr(found, name)
+        spans = SpanIndex(found.keys, Gazetteers.from_lists(found.phrases) if found.phrases else None)
         labels = LabelSet.plain(file.header.labels)
         return cls(
             encoder,
@@ -319,13 +315,19 @@ def _are_texts(values: list[Any]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Sections(Saved):
-    """The sections of a semi-Markov tagger besides its encoder's and its weights."""
+    """The sections of a semi-Markov tagger besides its encoder's; token has a column for each place in a segment."""
 
     keys: NDArray[np.uint64] = array("uint64", "G", ascending=True)
     longest: NDArray[np.int32] = array("int32", "Y", low=1, below=1001)
-    types: list[str] = fact(list, check=_are_texts, expected="a list of labels")
+    types: list[str] = fact(list, check=_are_texts, expected="a list of labels", size="Y")
     scheme: str = fact(str, check=SCHEMES.__contains__, expected="a tag scheme")
     lists: list[str] = fact(list, check=_are_texts, expected="names of lists")
+    phrases: dict[str, list[str]] = strings("phrases", each="lists", made=list)
+    token: NDArray[np.float32] = array("float32", "F", "P", finite=True)
+    span: NDArray[np.float32] = array("float32", "G", "Y", finite=True)
+    pair: NDArray[np.float32] = array("float32", "Y", "Y", finite=True)
+    start: NDArray[np.float32] = array("float32", 1, "Y", finite=True)
+    end: NDArray[np.float32] = array("float32", 1, "Y", finite=True)
 
 
 def sentences_of(

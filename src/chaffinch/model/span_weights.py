@@ -1,7 +1,7 @@
 """Weights over span features: the model that scores trees, and the coarse model that prunes spans."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from chaffinch import _core
 from chaffinch.features.span_templates import compiled
 from chaffinch.model.sparse_weights import SparseWeights
-from chaffinch.modelfile import Packed, Requirements, Saved, array
+from chaffinch.modelfile import Packed, Requirements, Saved, array, nested
 from chaffinch.scorers import Linear
 from chaffinch.structures import SpanTree
 
@@ -60,15 +60,15 @@ class SpanWeights:
 
     def packed(self, prefix: str) -> Packed:
         """What a model file keeps, the prefix before each name."""
-        own = _Sections(self.features.keys(), self.left, self.right, self.tree.masks())
-        return own.packed(prefix) | self.span.packed(f"{prefix}span.")
+        return _Sections(self.features.keys(), self.left, self.right, self.tree.masks(), self.span).packed(
+            prefix
+        )
 
     @classmethod
     def loaded(cls, need: Requirements, prefix: str, templates: Sequence[str], Y: int) -> "SpanWeights":
         """The weights of a file, checked."""
-        inside = Requirements(need.file, Y=Y)
-        found = _Sections.loaded(inside, prefix)
-        need.asked(f"{prefix}{f.name}" for f in fields(_Sections))
+        need.bind("its labels", f"{prefix}y", Y)
+        found = _Sections.loaded(need, prefix)
         features = span_features(templates)
         try:
             features.restore(found.keys)
@@ -80,7 +80,7 @@ class SpanWeights:
             tuple(templates),
             features,
             SpanTree(Y, root, leaf, phrase, left.reshape(Y, Y), right.reshape(Y, Y)),
-            SparseWeights.loaded(need, f"{prefix}span.", len(found.keys), 3 * Y),
+            found.span,
             found.left,
             found.right,
         )
@@ -88,12 +88,13 @@ class SpanWeights:
 
 @dataclass(frozen=True, eq=False)
 class _Sections(Saved):
-    """The sections of span weights besides the sparse ones; masks: root, leaf, phrase, left and right end to end."""
+    """The sections of span weights; masks: root, leaf, phrase, left and right end to end."""
 
     keys: NDArray[np.uint64] = array("uint64", "features")
-    left: NDArray[np.float32] = array("float32", "Y", "Y", finite=True)
-    right: NDArray[np.float32] = array("float32", "Y", "Y", finite=True)
-    masks: NDArray[np.uint8] = array("uint8", "3*Y+2*Y*Y", below=2)
+    left: NDArray[np.float32] = array("float32", "y", "y", finite=True)
+    right: NDArray[np.float32] = array("float32", "y", "y", finite=True)
+    masks: NDArray[np.uint8] = array("uint8", "3*y+2*y*y", below=2)
+    span: SparseWeights = nested(SparseWeights, "span.", rows="features", width="3*y")
 
 
 # Weights below this share of the largest are dropped, and features without weights.

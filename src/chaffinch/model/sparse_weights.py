@@ -1,17 +1,21 @@
 """Sparse weights as a file keeps them: floats, or small whole numbers with a scale."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.modelfile import Packed, Requirements, Saved, array
+from chaffinch.modelfile import Requirements, Saved, array
 from chaffinch.modelfile.schema import AS_STORED
 
 
+def _number(a: NDArray[Any]) -> float:
+    return float(a[0])
+
+
 @dataclass(frozen=True)
-class SparseWeights:
+class SparseWeights(Saved):
     """Rows of weights [R, Y] without their zeros.
 
     counts: uint16 [R], weights in each row   columns: uint16 [nnz], rising within a row
@@ -22,10 +26,10 @@ class SparseWeights:
     ([127, -64], np.float32(2.0))
     """
 
-    counts: NDArray[np.uint16]
-    columns: NDArray[np.uint16]
-    values: NDArray[np.float32] | NDArray[np.int16] | NDArray[np.int8]
-    scale: float = 1.0
+    counts: NDArray[np.uint16] = array("uint16", "rows", stored=("uint8", "uint16"), sums="n")
+    columns: NDArray[np.uint16] = array("uint16", "n", stored=("uint8", "uint16"), below="width")
+    values: NDArray[Any] = array(AS_STORED, "n", stored=("float32", "int8", "int16"))
+    scale: float = array("float32", 1, finite=True, made=_number)
 
     @classmethod
     def of(cls, w: NDArray[np.float32], bits: int | None = None) -> "SparseWeights":
@@ -74,31 +78,11 @@ class SparseWeights:
         places = np.repeat(ends - np.cumsum(counts, dtype=np.int64), counts) + np.arange(int(counts.sum()))
         return SparseWeights(counts, self.columns[places], self.values[places], self.scale)
 
-    def packed(self, prefix: str) -> Packed:
-        """What a model file keeps, the prefix before each name."""
-        scale = np.array([self.scale], np.float32)
-        return _Sections(self.counts, self.columns, self.values, scale).packed(prefix)
-
     @classmethod
-    def loaded(cls, need: Requirements, prefix: str, rows: int, Y: int) -> "SparseWeights":
-        """The weights [rows, Y] of a file, every index checked."""
-        counts = need.file.arrays.get(f"{prefix}counts")
-        nnz = 0 if counts is None or counts.dtype.kind != "u" else int(counts.sum(dtype=np.int64))
-        inside = Requirements(need.file, R=rows, Y=Y, N=nnz)
-        found = _Sections.loaded(inside, prefix)
-        need.asked(f"{prefix}{name}" for name in ("counts", "columns", "values", "scale"))
-        scale = float(found.scale[0])
-        largest = np.abs(found.values.astype(np.float64)).max(initial=0.0) * abs(scale)
+    def loaded(cls, need: Requirements, prefix: str = "", **given: Any) -> Self:
+        """The weights of a file, every index checked; ``rows`` and ``width`` are bound."""
+        found = super().loaded(need, prefix, **given)
+        largest = np.abs(found.values.astype(np.float64)).max(initial=0.0) * abs(found.scale)
         if not largest <= np.finfo(np.float32).max:
             raise need.fault(f"array '{prefix}values' holds a number that is not finite")
-        return cls(found.counts, found.columns, found.values, scale)
-
-
-@dataclass(frozen=True, eq=False)
-class _Sections(Saved):
-    """The sections of sparse weights."""
-
-    counts: NDArray[np.uint16] = array("uint16", "R", stored=("uint8", "uint16"))
-    columns: NDArray[np.uint16] = array("uint16", "N", stored=("uint8", "uint16"), below="Y")
-    values: NDArray[Any] = array(AS_STORED, "N", stored=("float32", "int8", "int16"))
-    scale: NDArray[np.float32] = array("float32", 1, finite=True)
+        return found

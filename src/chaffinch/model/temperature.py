@@ -1,14 +1,11 @@
 """The temperature of a model: p(y|x) is proportional to exp(score / temperature)."""
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from chaffinch.errors import ModelFileError
-from chaffinch.modelfile import ModelFile
+from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, fact
 from chaffinch.structures import Parts
-
-DETAIL = "temperature"
 
 
 def tempered(potentials: Parts, temperature: float) -> Parts:
@@ -18,14 +15,24 @@ def tempered(potentials: Parts, temperature: float) -> Parts:
     return Parts(**{name: block / np.float32(temperature) for name, block in potentials.items()})
 
 
-def packed_temperature(temperature: float) -> dict[str, Any]:
-    """The entry in a model file's header: none if it is 1."""
-    return {} if temperature == 1.0 else {DETAIL: temperature}
+def _is_temperature(value: float) -> bool:
+    return 0 < value < np.inf
+
+
+@dataclass(frozen=True)
+class SavedTemperature(Saved):
+    """The temperature in the header of a model file, which leaves it out if it is 1."""
+
+    temperature: float = fact(
+        float, check=_is_temperature, expected="a number above 0", default=1.0, omit=True
+    )
+
+
+def packed_temperature(temperature: float) -> Packed:
+    """The content for a model file."""
+    return SavedTemperature(temperature).packed()
 
 
 def loaded_temperature(file: ModelFile) -> float:
     """The temperature in a model file's header, checked; 1 if there is none."""
-    temperature = file.header.details.get(DETAIL, 1.0)
-    if not isinstance(temperature, int | float) or not 0 < temperature < np.inf:
-        raise ModelFileError(f"{file.source}: its temperature is {temperature!r}, expected a number above 0")
-    return float(temperature)
+    return SavedTemperature.loaded(Requirements(file)).temperature

@@ -2,15 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.errors import ConfigError, ModelFileError
+from chaffinch.errors import ConfigError
 from chaffinch.model.evidence import Question, TaggedSentence
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import LatticeModel, Packed, Reading, Shrinkable, TaggingModel, Tempered
-from chaffinch.modelfile import ModelFile
+from chaffinch.modelfile import ModelFile, Requirements, Saved, fact
 from chaffinch.structures import Chain, Parts
 from chaffinch.text.first_pass import FIRST, MAJORITY, with_first_pass
 from chaffinch.text.schemes.table import BIO, letter_and_type
@@ -111,8 +112,8 @@ class TwoPassModel:
     def packed(self) -> Packed:
         """Both; the first's sections have names that begin with ``first.``."""
         first, second = self.first.packed(), self.second.packed()
-        facts = Packed(details={"first": dict(first.details), "stretch": self.stretch})
-        return second | replace(first, details={}).under(SECTION) | facts
+        facts = _Facts(dict(first.details), self.stretch)
+        return second | replace(first, details={}).under(SECTION) | facts.packed()
 
 
 def after_first_pass(
@@ -126,10 +127,7 @@ def after_first_pass(
 
 def stretch_of(file: ModelFile) -> int:
     """How many consecutive sentences count as one document, as recorded in a file of two models."""
-    stretch = file.header.details.get("stretch", STRETCH)
-    if not isinstance(stretch, int) or stretch < 1:
-        raise ModelFileError(f"{file.source}: its stretch is {stretch!r}, expected a whole number above 0")
-    return stretch
+    return _Facts.loaded(Requirements(file)).stretch
 
 
 def two_files(file: ModelFile) -> tuple[ModelFile, ModelFile] | None:
@@ -143,3 +141,15 @@ def two_files(file: ModelFile) -> tuple[ModelFile, ModelFile] | None:
     rest = {name: value for name, value in details.items() if name not in ("first", "stretch")}
     second = replace(file.without(SECTION), header=replace(file.header, details=rest))
     return replace(first, arrays={**shared, **first.arrays}), second
+
+
+def _is_stretch(n: int) -> bool:
+    return n >= 1
+
+
+@dataclass(frozen=True)
+class _Facts(Saved):
+    """The header of a file of two models besides the second's facts; first: the first model's."""
+
+    first: dict[str, Any] = fact(dict)
+    stretch: int = fact(int, check=_is_stretch, expected="a whole number above 0", default=STRETCH)

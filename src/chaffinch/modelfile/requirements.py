@@ -36,6 +36,14 @@ class Requirements:
         terms = [[int(f) if f.isdigit() else self._sizes[f] for f in t.split("*")] for t in name.split("+")]
         return sum(map(math.prod, terms))
 
+    def bound(self, name: str) -> bool:
+        """Whether the symbols of a size are bound."""
+        return all(f.isdigit() or f in self._sizes for f in name.replace("*", "+").split("+"))
+
+    def begins(self, prefix: str) -> bool:
+        """Whether there is a section whose name begins with this."""
+        return any(name.startswith(prefix) for name in (*self.file.arrays, *self.file.strings))
+
     def has(self, name: str) -> bool:
         """Whether there is an array of this name."""
         return name in self.file.arrays
@@ -56,6 +64,7 @@ class Requirements:
         below: str | int | None = None,
         bounds: str | int | None = None,
         ascending: bool = False,
+        sums: str | int | None = None,
     ) -> NDArray[Any]:
         """The array of that name, type and shape.
 
@@ -64,6 +73,7 @@ class Requirements:
         below:     every number is at least ``low`` and below this
         bounds:    the numbers are row bounds (CSR): from 0, not decreasing, to exactly this
         ascending: each number is greater than the one before
+        sums:      the numbers add up to this
         """
         if name not in self.file.arrays:
             raise self.fault(f"has no array {name!r}")
@@ -86,6 +96,10 @@ class Requirements:
         if ascending and np.any(a[1:] <= a[:-1]):
             i = int(np.argmax(a[1:] <= a[:-1]))
             raise self.fault(f"array {name!r} is not ascending: {a[i + 1]} follows {a[i]}")
+        if sums is not None and int(a.sum(dtype=np.int64)) != self._limit(sums)[0]:
+            raise self.fault(
+                f"array {name!r} adds up to {a.sum(dtype=np.int64)}, expected {self._limit(sums)[1]}"
+            )
         return a
 
     def strings(self, name: str, size: str | int, *, distinct: bool = False) -> StringList:
@@ -131,6 +145,8 @@ class Requirements:
     def _limit(self, size: str | int) -> tuple[int, str]:
         if isinstance(size, int):
             return size, str(size)
+        if size not in self._sizes:
+            raise self.fault(f"lacks the section whose size is {size}")
         return self._sizes[size], f"{size} = {self._sizes[size]}"
 
     def fault(self, sentence: str) -> ModelFileError:

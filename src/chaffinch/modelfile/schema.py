@@ -7,8 +7,8 @@
         scale:  float = fact(float, low=0.0)
 
 A size is a symbol such as ``F``, the same everywhere, or an expression such as ``3*Y+1`` of symbols that are already
-bound; a lower-case symbol is local to its dataclass. Fields without a declaration are not in the file: they are
-arguments of ``loaded``.
+bound; ``F+1`` binds F if it is not bound. A lower-case symbol is local to its dataclass. Fields without a declaration
+are not in the file: they are arguments of ``loaded``.
 """
 
 import re
@@ -76,6 +76,8 @@ class ArraySection:
     checks: Mapping[str, Any]
     optional: bool
     name: str | None
+    each: str | None
+    made: Callable[[Any], Any] | None
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ class StringSection:
     made: Callable[[Any], Any]
     optional: bool
     name: str | None
+    each: str | None
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ class FactSection:
     made: Callable[[Any], Any] | None
     group: str | None
     name: str | None
+    omit: bool
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,7 @@ class NestedSection:
     kind: type["Saved"]
     prefix: str
     sizes: Mapping[str, str]
+    optional: bool
 
 
 def array(
@@ -117,16 +122,22 @@ def array(
     stored: tuple[str, ...] = (),
     optional: bool = False,
     name: str | None = None,
+    each: str | None = None,
+    made: Callable[[Any], Any] | None = None,
     **checks: Any,
 ) -> Any:
     """A field that is an array of the file.
 
     stored:   types that a file may have instead, the narrowest first; the first that fits is written
     optional: the field is None if the file has no such array
-    checks:   finite, potential, low, below, bounds, ascending: see ``Requirements.array``
+    each:     the field is a tuple of arrays NAME.0, NAME.1 ..., as many as this symbol says; sizes in lower case are
+              symbols such as ``NAME.0.size``
+    made:     makes its value in memory
+    checks:   finite, potential, low, below, bounds, ascending, sums: see ``Requirements.array``
     """
-    made = ArraySection(dtype, shape, stored or (dtype,), checks, optional, name)
-    return field(metadata={_KEY: made}, default=None) if optional else field(metadata={_KEY: made})
+    section = ArraySection(dtype, shape, stored or (dtype,), checks, optional, name, each, made)
+    default: Any = None if optional else MISSING if each is None else ()
+    return field(metadata={_KEY: section}, default=default)
 
 
 def strings(
@@ -136,9 +147,15 @@ def strings(
     made: Callable[[Any], Any] = tuple,
     optional: bool = False,
     name: str | None = None,
+    each: str | None = None,
 ) -> Any:
-    """A field that is a list of strings of the file; made: makes its value in memory, by default a tuple."""
-    section = StringSection(size, distinct, made, optional, name)
+    """A field that is a list of strings of the file.
+
+    made: makes its value in memory, by default a tuple
+    each: the field is a tuple of lists NAME.0, NAME.1 ..., as many as this symbol says; or a dict of lists by the
+          strings of the field of this name
+    """
+    section = StringSection(size, distinct, made, optional, name, each)
     return field(metadata={_KEY: section}, default=None) if optional else field(metadata={_KEY: section})
 
 
@@ -152,6 +169,7 @@ def fact(
     group: str | None = None,
     default: Any = MISSING,
     name: str | None = None,
+    omit: bool = False,
 ) -> Any:
     """A field that is a value in the file's header.
 
@@ -162,14 +180,20 @@ def fact(
     made:     makes its value in memory
     group:    the object of the header that holds it; None: the header itself
     default:  its value for files that lack it
+    omit:     it is not written if it has its default
     """
-    section = FactSection(kind, check, expected, size, made, group, name)
+    section = FactSection(kind, check, expected, size, made, group, name, omit)
     return field(metadata={_KEY: section}, default=default)
 
 
-def nested(kind: type["Saved"], prefix: str = "", **sizes: str) -> Any:
-    """A field with a schema of its own; sizes: what its local symbols are, such as ``rows="e+1"``."""
-    return field(metadata={_KEY: NestedSection(kind, prefix, sizes)})
+def nested(kind: type["Saved"], prefix: str = "", *, optional: bool = False, **sizes: str) -> Any:
+    """A field with a schema of its own.
+
+    optional: the field is None if the file has no section with this prefix
+    sizes:    what its local symbols are, such as ``rows="e+1"``
+    """
+    made = {_KEY: NestedSection(kind, prefix, sizes, optional)}
+    return field(metadata=made, default=None) if optional else field(metadata=made)
 
 
 def listed_strings(value: Any) -> bool:
@@ -210,18 +234,29 @@ class Saved:
         groups: dict[str, dict[str, Any]] = {}
         for f, section in _sections(type(self)):
             value = getattr(self, f.name)
+            name = getattr(section, "name", None) or f.name
             match section:
-                case NestedSection():
+                case NestedSection() if value is not None:
                     made |= value.packed(prefix + section.prefix)
-                case FactSection():
+                case FactSection() if not (section.omit and value == f.default):
                     group = {} if section.group is None else groups.setdefault(section.group, {})
-                    group[section.name or f.name] = list(value) if isinstance(value, tuple) else value
+                    group[name] = list(value) if isinstance(value, tuple) else value
                     made |= Packed(details={section.group: group} if section.group else group)
                 case StringSection() if value is not None:
-                    made |= Packed(strings={prefix + (section.name or f.name): list(value)})
+                    made |= Packed(strings={n: list(v) for n, v in _each(prefix + name, section, value)})
                 case ArraySection() if value is not None:
-                    made |= Packed(arrays={prefix + (section.name or f.name): _stored(value, section)})
+                    arrays = {n: _stored(v, section) for n, v in _each(prefix + name, section, value)}
+                    made |= Packed(arrays=arrays)
         return made
+
+    @classmethod
+    def absent(cls, need: Requirements, prefix: str = "") -> bool:
+        """Whether a file has none of the sections and facts."""
+        facts = [f for f, section in _sections(cls) if isinstance(section, FactSection)]
+        details = need.file.header.details
+        known = any((f.metadata[_KEY].group or f.metadata[_KEY].name or f.name) in details for f in facts)
+        others = [f for f, section in _sections(cls) if isinstance(section, ArraySection | StringSection)]
+        return not known and not any(need.begins(prefix + (f.metadata[_KEY].name or f.name)) for f in others)
 
     @classmethod
     def loaded(cls, need: Requirements, prefix: str = "", **given: Any) -> Self:
@@ -231,32 +266,83 @@ class Saved:
         for f, section in sections:
             match section:
                 case StringSection():
-                    name, size = prefix + (section.name or f.name), _local(section.size, prefix)
-                    if section.optional and name not in need.file.strings:
-                        continue
-                    found[f.name] = section.made(need.strings(name, size, distinct=section.distinct))
+                    value = _strings(need, section, prefix, prefix + (section.name or f.name), found)
+                    if value is not None:
+                        found[f.name] = value
                 case FactSection():
                     found[f.name] = _fact(need, section, f)
                     if section.size is not None:
                         value = found[f.name]
                         size = value if isinstance(value, int) else len(value)
                         need.bind(f"its header's {section.name or f.name!r}", section.size, size)
-                case NestedSection():
-                    for symbol, size in section.sizes.items():
-                        inside = prefix + section.prefix + symbol
-                        need.bind(f"section {inside!r}", inside, need.size(_local(size, prefix)))
-                    found[f.name] = section.kind.loaded(need, prefix + section.prefix)
-        arrays = [(f, s, prefix + (s.name or f.name)) for f, s in sections if isinstance(s, ArraySection)]
-        arrays = [(f, s, name) for f, s, name in arrays if not s.optional or need.has(name)]
-        for _, section, name in arrays:  # all sizes first, since any of them may bound a number
-            shape = tuple(_size(need, _local(size, prefix)) for size in section.shape)
-            need.array(name, _dtype(need, name, section.stored), shape)
-        for f, section, name in arrays:
-            checks = {check: _local(limit, prefix) for check, limit in section.checks.items()}
+                case NestedSection() if not section.optional or need.begins(prefix + section.prefix):
+                    if all(need.bound(_local(size, prefix)) for size in section.sizes.values()):
+                        found[f.name] = _nested(need, section, prefix)
+        arrays = [
+            (f, section, *one)
+            for f, section in sections
+            if isinstance(section, ArraySection)
+            for one in _names(need, section, prefix, prefix + (section.name or f.name))
+        ]
+        for f, section in sections:
+            if isinstance(section, ArraySection) and section.each is not None:
+                found[f.name] = ()
+        for _, section, name, local in arrays:  # all sizes first, since any of them may bound a number
+            sizes = [_size(need, name, axis, _local(size, local)) for axis, size in enumerate(section.shape)]
+            need.array(name, _dtype(need, name, section.stored), tuple(sizes))
+        for f, section in sections:  # those whose sizes are the arrays'
+            late = isinstance(section, NestedSection) and f.name not in found
+            if late and (not section.optional or need.begins(prefix + section.prefix)):
+                found[f.name] = _nested(need, section, prefix)
+        for f, section, name, local in arrays:
+            checks = {check: _local(limit, local) for check, limit in section.checks.items()}
             shape = need.file.arrays[name].shape
             a = need.array(name, _dtype(need, name, section.stored), shape, **checks)
-            found[f.name] = a.astype(section.dtype or a.dtype, copy=False)
+            a = a.astype(section.dtype or a.dtype, copy=False)
+            value = a if section.made is None else section.made(a)
+            found[f.name] = value if section.each is None else (*found[f.name], value)
         return cls(**found)
+
+
+def _nested(need: Requirements, section: NestedSection, prefix: str) -> Any:
+    inner = prefix + section.prefix
+    for symbol, size in section.sizes.items():
+        need.bind(f"section {inner + symbol!r}", inner + symbol, need.size(_local(size, prefix)))
+    return section.kind.loaded(need, inner)
+
+
+def _each(name: str, section: ArraySection | StringSection, value: Any) -> list[tuple[str, Any]]:
+    """The sections of a field by name: one, or one for each of its entries."""
+    if section.each is None:
+        return [(name, value)]
+    entries = value.items() if isinstance(value, Mapping) else enumerate(value)
+    return [(f"{name}.{key}", entry) for key, entry in entries]
+
+
+def _names(need: Requirements, section: ArraySection, prefix: str, name: str) -> list[tuple[str, str]]:
+    """The names of the arrays of a field that the file must have, and the prefix of their local symbols."""
+    if section.each is None:
+        return [(name, prefix)] if not section.optional or need.has(name) else []
+    return [(f"{name}.{i}", f"{name}.{i}.") for i in range(need.size(_local(section.each, prefix)))]
+
+
+def _strings(
+    need: Requirements, section: StringSection, prefix: str, name: str, found: Mapping[str, Any]
+) -> Any:
+    """The strings of a field; None if it is optional and the file has none."""
+    if section.each is None:
+        if section.optional and name not in need.file.strings:
+            return None
+        size = _local(section.size, prefix)
+        return section.made(need.strings(name, size, distinct=section.distinct))
+
+    def one(key: Any) -> Any:
+        size = _local(section.size, f"{name}.{key}.")
+        return section.made(need.strings(f"{name}.{key}", size, distinct=section.distinct))
+
+    if section.each in found:
+        return {key: one(key) for key in found[section.each]}
+    return tuple(map(one, range(need.size(_local(section.each, prefix)))))
 
 
 def _sections(cls: type[Saved]) -> Iterator[tuple[Field[Any], Any]]:
@@ -270,9 +356,18 @@ def _local(size: Any, prefix: str) -> Any:
     return re.sub(r"[a-z]\w*", lambda m: prefix + m[0], size) if isinstance(size, str) else size
 
 
-def _size(need: Requirements, size: str | int) -> str | int:
-    """A symbol unchanged, an expression as its value."""
-    return need.size(size) if isinstance(size, str) and ("+" in size or "*" in size) else size
+def _size(need: Requirements, name: str, axis: int, size: str | int) -> str | int:
+    """A symbol unchanged, an expression as its value; ``F+1`` binds F to the size of the array if it is not bound."""
+    if not isinstance(size, str) or not ("+" in size or "*" in size):
+        return size
+    symbol, _, rest = size.partition("+")
+    if rest.isdigit() and not need.bound(symbol):
+        a = need.file.arrays.get(name)
+        fits = a is not None and axis < a.ndim
+        need.bind(
+            f"array {name!r}", symbol, max(0, a.shape[axis] - int(rest)) if fits and a is not None else 0
+        )
+    return need.size(size)
 
 
 def _dtype(need: Requirements, name: str, stored: Sequence[str]) -> str:

@@ -238,7 +238,7 @@ class PrunedModels:
         ptr, columns, unary, chain = weights
         Y = len(self.inner.labels.inner)
         pair, start, end = np.split(chain.copy(), [Y * Y, Y * Y + Y])
-        sparse = SparseWeights(np.diff(ptr).astype(np.uint16), columns, unary)
+        sparse = SparseWeights(np.diff(ptr).astype(np.uint16), columns, unary, 1.0)
         weights_by_part = ChainWeights(sparse, start, end, pair.reshape(Y, Y))
         source = Pruned(self.rules.put_into(weights_by_part), self.pruning)
         return ChainModel(self.encoder, source, self.inner.labels)

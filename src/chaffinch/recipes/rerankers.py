@@ -13,6 +13,7 @@ from chaffinch.learners.maximum_likelihood import ExpectedLoss, MaximumLikelihoo
 from chaffinch.learners.online import Mira, Perceptron
 from chaffinch.learners.problem import Learner, Problem
 from chaffinch.learners.training import train_passes
+from chaffinch.model.reranker_file import ListWeights
 from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes.recipe import Recipe, Recipes, Trained
@@ -63,8 +64,7 @@ def train(task: ListTask, learner: Learner) -> Trained:
 
 def load(file: ModelFile) -> FeatureScorer:
     """The weights of a file."""
-    w = Requirements(file).array("w", "float64", ("W",), finite=True)
-    return FeatureScorer(len(w), w)
+    return ListWeights.loaded(Requirements(file)).scorer()
 
 
 RERANKERS = Recipes(

@@ -7,11 +7,11 @@ from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
 from chaffinch.model import LabelSet, nltk_perceptron
 from chaffinch.model.foreign_chain import (
-    ADDITIONS,
     AttributeFeatures,
     ForeignChain,
     ForeignChainModel,
     ForeignWeights,
+    SavedAddition,
     StringFeatures,
 )
 from chaffinch.model.nltk_perceptron import NltkPerceptron
@@ -45,13 +45,9 @@ def load(file: ModelFile) -> ForeignChainModel | NltkPerceptron:
         encoder = AttributeFeatures.loaded(file)
     else:
         raise file.fault("its header lacks the features of the model")
-    need = Requirements(file, Y=len(file.header.labels))
-    weights = ForeignWeights.loaded(file, encoder.n_features)
-    addition = file.header.details.get(ForeignChain.SECTION)
-    if addition not in ADDITIONS:
-        raise file.fault(
-            f"its header gives {ForeignChain.SECTION!r} as {addition!r}, expected one of {list(ADDITIONS)}"
-        )
+    need = Requirements(file, F=encoder.n_features, Y=len(file.header.labels))
+    weights = ForeignWeights.loaded(need, Y=len(file.header.labels))
+    addition = SavedAddition.loaded(need).addition
     labels = LabelSet.loaded(need, inner=file.header.labels)
     return ForeignChainModel(encoder, ForeignChain(weights, addition), labels)
 

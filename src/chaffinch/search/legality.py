@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,10 +66,6 @@ class Legality:
                 for n in self.needs
             ],
         }
-
-    def header(self) -> dict[str, Any]:
-        """What a model file's header keeps; the masks are arrays."""
-        return {"needs": [str(n) for n in self.needs]}
 
     @classmethod
     def of(
@@ -202,11 +198,6 @@ def parsed_needs(text: str) -> tuple[Need, ...]:
     if len(parts) > MOST_NEEDS:
         raise ConfigError(f"at most {MOST_NEEDS} needs can be kept track of, got {len(parts)}")
     return tuple(Need(*_matched(_NEED, part, "A needs B since C")) for part in parts)
-
-
-def needs_of(header: Mapping[str, Any]) -> tuple[Need, ...]:
-    """The needs that a model file's header holds."""
-    return parsed_needs(", ".join(header.get("needs", [])))
 
 
 def parsed_fixed(
