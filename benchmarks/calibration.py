@@ -1,6 +1,6 @@
 """Expected calibration error of every recipe that gives probabilities, and of the defaults on whole corpora.
 
-    python -m benchmarks.calibration recipes      every recipe of classifiers and taggers on small held-out data
+    python -m benchmarks.calibration recipes      every recipe of every kind on small held-out data
     python -m benchmarks.calibration defaults     no setting given, on held-out parts of corpora
 
 Ten bins of equal width. The interval is a bootstrap over documents or sentences; "noise" is the mean error that
@@ -44,6 +44,19 @@ def tags(model: Any, table: Any) -> Decided:
     return p, right
 
 
+def phrases(model: Any, documents: list[Any]) -> Decided:
+    """Phrases that are more probable than not."""
+    from chaffinch.estimators.parser import trees_of
+    from chaffinch.recipes.tree_calibration import in_tree
+
+    p, right = [], []
+    found = model.predict_marginals([d.words() for d in documents], least=0.5)
+    for tree, chances in zip(trees_of(documents), found, strict=True):
+        p.append(np.array([one.p for one in chances]))
+        right.append(np.array(in_tree(chances, tree), bool))
+    return p, right
+
+
 def error(p: np.ndarray, right: np.ndarray) -> float:
     from chaffinch.evaluate.reliability import reliability
 
@@ -82,9 +95,10 @@ def table_of(name: str, split: str, n: int | None = None) -> Any:
 
 
 def recipes() -> Iterator[tuple[str, Callable[[], Decided]]]:
-    from chaffinch import Classifier, Tagger
+    from chaffinch import Classifier, Parser, Tagger, samples
     from chaffinch.recipes import TAGGERS
     from chaffinch.recipes.classifiers import CLASSIFIERS
+    from chaffinch.recipes.parsers import PARSERS
 
     train, test = cut(*CORPORA["trec"]().train, 1500, 2000)
     for recipe in CLASSIFIERS:
@@ -98,6 +112,13 @@ def recipes() -> Iterator[tuple[str, Callable[[], Decided]]]:
             f"numbers: {recipe.name}",
             lambda name=recipe.name: documents(
                 Classifier(name, threads=1).fit(numbers[:900], targets[:900]), numbers[900:], targets[900:]
+            ),
+        )
+    for recipe in PARSERS:
+        yield (
+            f"trees: {recipe.name}",
+            lambda name=recipe.name: phrases(
+                Parser(name, threads=1).fit(samples.load("trees", "train")), samples.load("trees", "test")
             ),
         )
     for sample in ("posts", "ingredients"):

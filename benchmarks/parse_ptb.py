@@ -26,7 +26,7 @@ def trained(*recipe: Any) -> Callable[[Any], Any]:
 
         name, settings = recipe
         config = PARSERS.by_name(name).configured(settings)
-        return Parser(config, seed=given[2], threads=1).fit(given[0]), [d.words() for d in given[1]]
+        return Parser(config, folds=0, seed=given[2], threads=1).fit(given[0]), [d.words() for d in given[1]]
 
     return prepare
 

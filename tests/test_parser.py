@@ -318,7 +318,7 @@ def test_the_command_line_trains_parses_and_evaluates(tmp_path, treebank, run: R
     assert lines[3] == ""
     assert parse(lines[0].split("\t")[1])
     done = run("predict", model, tmp_path / "raw.txt", "--marginals")
-    assert "not calibrated" in " ".join(done.err.split())
+    assert "not calibrated" not in " ".join(done.err.split())  # they are, on the dev trees
     chances = done.out.splitlines()
     assert chances[-1] == ""
     assert [line.split("\t")[:2] for line in chances[:1]] == [["0", "3"]]

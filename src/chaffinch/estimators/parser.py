@@ -1,12 +1,13 @@
 """The parser: trees for sentences, by any recipe, as a scikit-learn estimator."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from chaffinch import modelfile
 from chaffinch.corpus.brackets import bracketed, parse, stripped
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.estimators.persistent import Persistent
+from chaffinch.estimators.persistent import Calibrated
 from chaffinch.estimators.weights import SampleWeight, counting, sample_weights
 from chaffinch.evaluate.trees import score_trees
 from chaffinch.model.evidence import Question
@@ -14,6 +15,7 @@ from chaffinch.model.parsing import Parse, ParsingModel, Sentence, SpanChance
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes.parsers import DEFAULT_PARSER, PARSERS
 from chaffinch.recipes.training import ParsingTask
+from chaffinch.recipes.tree_calibration import LEAST, calibrate_parser
 from chaffinch.text.binary_trees import nodes
 from chaffinch.text.document import Document, Tree
 from chaffinch.trust.explain import explain
@@ -23,10 +25,12 @@ Trees = Sequence[Tree | str | Document]
 Words = Sequence[Sequence[str] | Sequence[tuple[str, str]]]
 
 
-class Parser(Persistent[ParsingModel]):
+class Parser(Calibrated[ParsingModel]):
     """Trees for sentences.
 
     recipe:  a recipe's name, or its config with knobs set: ``Parser("pcfg")``, ``Parser(SpanParser(epochs=3))``
+    folds:   models trained to calibrate the probabilities of phrases on trees that they have not seen; None: five or
+             three for small treebanks, one for large; 0: no calibration
     seed:    seed of the order of examples wherever there is one
     threads: 0 for all cores; the result does not depend on it
 
@@ -42,8 +46,16 @@ class Parser(Persistent[ParsingModel]):
     task = "parser"
     recipes = PARSERS
 
-    def __init__(self, recipe: Any = DEFAULT_PARSER, *, seed: int = 0, threads: int = 0) -> None:
+    def __init__(
+        self,
+        recipe: Any = DEFAULT_PARSER,
+        *,
+        folds: int | None = None,
+        seed: int = 0,
+        threads: int = 0,
+    ) -> None:
         super().__init__(recipe, seed=seed, threads=threads)
+        self.folds = folds
 
     # -- learning ---------------------------------------------------------------------------------------------
 
@@ -75,6 +87,9 @@ class Parser(Persistent[ParsingModel]):
         task = ParsingTask(trees, self.seed, self.threads, on_epoch, held_out, weight)
         trained = PARSERS.trained(task, config)
         self.model_ = trained.model
+        self.confidence_ = calibrate_parser(
+            task, PARSERS.by_config(config), config, trained.model, self.folds
+        )
         self.config_ = config
         self.history_ = trained.history
         self.fingerprint_ = modelfile.fingerprint([bracketed(tree) for tree in trees])
@@ -98,8 +113,23 @@ class Parser(Persistent[ParsingModel]):
         return [[(parse.score, parse.tree) for parse in parses] for parses in self._parses(X, k)]
 
     def predict_marginals(self, X: Words, *, least: float = 0.01) -> list[list[SpanChance]]:
-        """The phrases of each sentence with at least this probability, summed over all trees; the longer first."""
-        return self._fitted().chances(sentences_of(X), least, self.threads)
+        """The phrases of each sentence with at least this probability, calibrated on held-out trees; the longer first.
+
+        >>> trees = ["(S (NP (DT the) (NN fox)) (VP (VBZ sleeps)))", "(S (NP (DT a) (NN hen)) (VP (VBZ eats)))"]
+        >>> phrases = Parser("pcfg").fit(trees).predict_marginals([["a", "fox", "eats"]])[0]
+        >>> [(one.start, one.end, one.label) for one in phrases]
+        [(0, 3, 'S'), (0, 2, 'NP'), (2, 3, 'VP')]
+        """
+        sentences, known = sentences_of(X), self.confidence_
+        if known is None:
+            return self._fitted().chances(sentences, least, self.threads)
+        found = self._fitted().chances(sentences, min(least, LEAST), self.threads)
+        made = []
+        for phrases in found:
+            sure = known.to_honest.few([one.p for one in phrases])
+            honest = [replace(one, p=p) for one, p in zip(phrases, sure, strict=True) if p >= least]
+            made.append(sorted(honest, key=lambda one: (one.start, -one.end, -one.p)))
+        return made
 
     def explain(self, words: Sequence[Any]) -> Explanation:
         """An explanation of a tree against the runner-up: named contributions that add up to the model's scores.

@@ -43,8 +43,10 @@ from chaffinch.model.span_parser import SpanParserModel
 from chaffinch.model.tree_consensus import TreeConsensus
 from chaffinch.progress import Listener
 from chaffinch.recipes.parsers import DEFAULT_PARSER
+from chaffinch.recipes.tree_calibration import TreeOptions
 from chaffinch.text.binary_trees import nodes
 from chaffinch.text.document import Document, Tree
+from chaffinch.trust.confidence import DETAILS
 from chaffinch.trust.explanation import Explanation
 
 MAIN = "bracket.f1"
@@ -76,6 +78,8 @@ class TreeKind(Kind):
     scores = (MAIN, "exact_match", "tag_accuracy")
     takes = ("kbest", "nth", "marginals")
     outputs = (TreeOutputs,)
+    knobs = (("probabilities", TreeOptions),)
+    experimental = {"folds": 0}  # noqa: RUF012
 
     # -- files
 
@@ -97,6 +101,12 @@ class TreeKind(Kind):
         return Treebank(found) if found else None
 
     # -- learning and scoring
+
+    def build(
+        self, config: Any, further: Sequence[Mapping[str, Any]], features: Any, seed: int, threads: int
+    ) -> Parser:
+        """A parser."""
+        return Parser(config, seed=seed, threads=threads, **further[0])
 
     def fit(self, estimator: Parser, train: Treebank, dev: Treebank | None, on_epoch: Listener) -> None:
         """Train it."""
@@ -125,6 +135,11 @@ class TreeKind(Kind):
         """Trees and labels."""
         return {"trees": len(corpus), "labels": len(estimator.labels_)}
 
+    def calibration(self, estimator: Parser) -> dict[str, Any]:
+        """The result of calibration, if the model was calibrated."""
+        found = estimator.confidence_
+        return {} if found is None else found.packed().details[DETAILS]
+
     # -- answering
 
     def predict(self, model: Parser, asked: PredictRequest) -> None:
@@ -137,7 +152,8 @@ class TreeKind(Kind):
             refuse_other_format(asked.output, "tree", "a .mrg or .txt file")
         sentences = words_to_parse(asked.data, asked.from_format)
         if asked.marginals:
-            warn_about_data("these probabilities of phrases are the model's own: they are not calibrated")
+            if model.confidence_ is None:
+                warn_about_data("these probabilities of phrases are the model's own: they are not calibrated")
             _write_chances(sentences, model.predict_marginals(sentences), asked)
             return
         with writing_text(asked.output) as out:
@@ -208,7 +224,7 @@ class TreeKind(Kind):
         like: Parser = load(model)
 
         def anew() -> Parser:
-            return Parser(like.recipe, seed=like.seed, threads=threads)
+            return Parser(like.recipe, folds=0, seed=like.seed, threads=threads)
 
         trees = trees_of(self.read(data, {}).trees)
         return cross_validated_tree_lists(anew, trees, k, folds, grammar=features == CONSENSUS)

@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+# The sections of a model file that hold its calibration on held-out data begin with this.
+CONFIDENCE = "confidence."
+
 Scores = NDArray[np.floating]
 Probabilities = NDArray[np.float64]
 

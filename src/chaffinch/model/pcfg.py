@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from chaffinch.errors import DataError
 from chaffinch.learners.grammar import CountedGrammar
 from chaffinch.model.choice_evidence import ListExample
+from chaffinch.model.confidence import CONFIDENCE
 from chaffinch.model.evidence import Term, span_offsets
 from chaffinch.model.parsing import Parse, Sentence, SpanChance, distinct, flat_tree
 from chaffinch.model.protocols import Packed
@@ -202,7 +203,7 @@ class PcfgModel:
     @classmethod
     def loaded(cls, file: ModelFile) -> "PcfgModel":
         """The model of a file, checked."""
-        need = Requirements(file)
+        need = Requirements(file.without(CONFIDENCE))
         found = _Grammar.loaded(need)
         need.nothing_else()
         if ANY not in found.lexicon.forms:

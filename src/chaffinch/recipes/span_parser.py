@@ -19,6 +19,7 @@ from chaffinch.learners.examples import TreeExamples
 from chaffinch.learners.likelihood import Lbfgs, Sdca
 from chaffinch.learners.problem import Problem
 from chaffinch.model import TaggingModel
+from chaffinch.model.confidence import CONFIDENCE
 from chaffinch.model.span_parser import TAGGER, ParserSections, SpanParserModel, form_of, numbered
 from chaffinch.model.span_weights import Columns, SpanWeights, WordNumbers, span_features
 from chaffinch.model.tree_labels import TreeLabels
@@ -104,7 +105,7 @@ def train(task: ParsingTask, config: SpanParser) -> Trained:
 
 def load(file: ModelFile) -> SpanParserModel:
     """The model of a file."""
-    need = Requirements(file.without(TAGGER))
+    need = Requirements(file.without(TAGGER).without(CONFIDENCE))
     found = ParserSections.loaded(need)
     fine = SpanWeights.loaded(need, "fine.", file.header.templates, need.size("Y"))
     small = SpanWeights.loaded(need, "coarse.", found.coarse, 2)

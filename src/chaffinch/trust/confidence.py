@@ -7,12 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.evaluate.reliability import brier_score, reliability
+from chaffinch.model.confidence import CONFIDENCE
 from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact
 from chaffinch.trust.abstention import STEPS, Certificate
 from chaffinch.trust.calibration import LogitMap, fitted_map
 
-SPANS, TOKENS, DOCUMENTS, LABELS = "spans", "tokens", "documents", "labels"
-UNITS = (SPANS, TOKENS, DOCUMENTS, LABELS)
+SPANS, TOKENS, DOCUMENTS, LABELS, PHRASES = "spans", "tokens", "documents", "labels", "phrases"
+UNITS = (SPANS, TOKENS, DOCUMENTS, LABELS, PHRASES)
 DETAILS = "confidence"
 FACTS = ("unit", "folds", "decisions", "raw_error", "error", "brier")
 
@@ -22,7 +23,7 @@ class Confidence:
     """The map from a model's probability of a decision to a calibrated probability.
 
     unit:        what a decision is: a span if the labels encode spans, otherwise a token; a document, or one of its
-                 labels if it may have several
+                 labels if it may have several; a phrase of a tree with a probability of at least one half
     to_honest:   maps the model's probability of a decision to a calibrated one
     certificate: the accuracy of out-of-fold decisions, for thresholds with a guarantee
     folds:       number of cross-validation models; 0: the dev data was used
@@ -103,7 +104,7 @@ class Confidence:
             given=certificate.given,
             right=certificate.right,
         )
-        return found.packed("confidence.")
+        return found.packed(CONFIDENCE)
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "Confidence | None":
@@ -111,7 +112,7 @@ class Confidence:
         if file.header.details.get(DETAILS) is None:
             return None
         need = Requirements(file, S=STEPS + 1)
-        found = _Sections.loaded(need, "confidence.")
+        found = _Sections.loaded(need, CONFIDENCE)
         if len(found.x) < 2 or (np.diff(found.y) < 0).any() or (found.given < found.right).any():
             raise need.fault("its calibration is damaged")
         return cls(
