@@ -6,10 +6,10 @@ NATIVE := $(shell find src/core src/bindings -type f) CMakeLists.txt pyproject.t
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help tour test test-adapters test-page test-cluster lint sanitize oom docs bench wheel lock clean
+.PHONY: help tour test test-adapters test-page test-cluster test-label-studio test-doccano lint sanitize oom docs bench wheel lock clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-13s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-17s %s\n", $$1, $$2}'
 
 $(VENV)/.made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Chaffinch needs Python 3.11 or newer")'
@@ -57,6 +57,19 @@ test-page: $(VENV)/.page $(VENV)/.built tests/page/node_modules/.made ## the ser
 test-cluster: $(VENV)/.cluster $(VENV)/.built ## the engines, on a local cluster
 	$(BIN)/python -m pytest tests/cluster
 
+# Annotation tools have an environment each, since their requirements exclude ours.
+build/label-studio/.made build/doccano/.made: build/%/.made: locks/%.txt
+	$(PYTHON) -m venv --clear build/$*/venv
+	build/$*/venv/bin/python -m pip --disable-pip-version-check install --quiet -r $<
+	rm -f build/$*/empty.sqlite3
+	@touch $@
+
+test-label-studio: $(VENV)/.page $(VENV)/.built build/label-studio/.made ## the server as a backend of the real Label Studio
+	$(BIN)/python -m pytest tests/label_studio
+
+test-doccano: $(VENV)/.page $(VENV)/.built build/doccano/.made ## the server as the auto-labelling of the real doccano
+	$(BIN)/python -m pytest tests/doccano
+
 lint: $(VENV)/.test $(VENV)/.built ## ruff, mypy (strict), import contract
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -103,8 +116,9 @@ lock: $(VENV)/.made ## resolve the dependency locks anew
 	  ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url \
 	    --no-emit-find-links --no-annotate $$([ $$group = tour ] && echo --group ../pyproject.toml:build || echo --group ../pyproject.toml:$$group) \
 	    $$(case $$group in tour|test) ;; *) echo --constraints test.txt;; esac) ../pyproject.toml -o $$group.txt || exit 1; done
-	cd locks && ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url \
-	  --no-emit-find-links --no-annotate --group ../pyproject.toml:wheel -o wheel.txt
+	cd locks && for group in wheel label-studio doccano; do \
+	  ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url \
+	    --no-emit-find-links --no-annotate --group ../pyproject.toml:$$group -o $$group.txt || exit 1; done
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) build dist docs/_build tests/page/node_modules src/chaffinch/_core.pyi .mypy_cache .ruff_cache .pytest_cache .hypothesis

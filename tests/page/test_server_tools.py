@@ -155,6 +155,18 @@ def test_what_an_annotation_lacks_is_told_and_nothing_fails(server: Client) -> N
         assert server.ask("/webhook", body)[0] == 200
 
 
+def test_versions_are_listed_and_training_is_started_as_label_studio_asks(server: Client) -> None:
+    assert server.ask("/versions?model=stars")[1]["versions"][0] == "loglinear-1"
+    known = server.ask("/versions")[1]["versions"]
+    assert {"crf-1", "loglinear-1"} <= set(known)
+    server.ask("/corrections", {"text": "Zed is cold", "tags": ["B-PER", "O", "O"], "model": "names"})
+    start = {"action": "START_TRAINING", "project": {"id": 3, "label_config": SPANS}}
+    assert server.ask("/webhook", start)[0] == 200
+    until(lambda: server.ask("/corrections?model=names")[1]["corrections"][-1]["state"] == "learnt")
+    start["project"] = {"id": 3, "label_config": "<View/>"}
+    assert server.ask("/webhook", start)[0] == 400
+
+
 def test_doccano_gets_labels_in_its_words(server: Client) -> None:
     found = server.ask("/doccano/names", {"text": "Ann lives in Rome"})[1]
     assert found == [

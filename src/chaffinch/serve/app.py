@@ -260,7 +260,12 @@ class Server:
             ),
             Route("/corrections/{seq}", {"DELETE": correcting.undo}),
             Route("/learn", {"POST": correcting.learn}, {"POST": LearnBody}),
-            Route("/versions", {"POST": correcting.versions}, {"POST": VersionBody}),
+            Route(
+                "/versions",
+                {"POST": correcting.versions, "GET": correcting.listed_versions},
+                {"POST": VersionBody},
+                {"model": "string"},
+            ),
             Route("/next", {"POST": correcting.following}, {"POST": NextBody}),
             Route("/setup", {"POST": setup}, {"POST": dict[str, Any]}),
             Route("/webhook", {"POST": webhook}, {"POST": dict[str, Any]}),

@@ -110,6 +110,14 @@ async def learnt(server: "Server", served: ServedModel) -> Answer:
     return {"model": served.name, **made}
 
 
+async def listed_versions(server: "Server", call: Call) -> Answer:
+    """The names of the versions of a model, or of all models; Label Studio asks for them."""
+    name = call.query.get("model")
+    asked = list(server.models.values()) if name is None else [server.model(name)]
+    names = [version.name for served in asked for version in served.versions.listed()]
+    return {"versions": names, "version": asked[0].active.name}
+
+
 async def versions(server: "Server", call: Call) -> Answer:
     """Let another version answer."""
     body: VersionBody = server.decode(VersionBody, call.body)

@@ -29,6 +29,7 @@ log = logging.getLogger("chaffinch.serve")
 
 ORIGIN = "label-studio"  # the data file that corrections from there are said to be of; their row is the annotation's id
 MADE = ("ANNOTATION_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_CREATED")
+TRAIN = "START_TRAINING"
 GONE = ("ANNOTATIONS_DELETED", "ANNOTATION_DELETED")
 KINDS = {"Labels": ("tags", "labels"), "Choices": ("documents", "choices")}
 
@@ -171,6 +172,11 @@ async def webhook(server: "Server", call: Call) -> Answer:
     elif action in GONE:
         for annotation in _list(body, "annotation", "annotations"):
             done += await _deleted(server, annotation.get("id"))
+    elif action == TRAIN:
+        project = body.get("project")
+        config = project.get("label_config") if isinstance(project, dict) else None
+        served, _ = server.label_studio.chosen(project, config if isinstance(config, str) else None)
+        server.label_studio.learn_soon(served)
     return {"status": "ok", "corrections": done, "left_out": left, "version": server.first.active.name}
 
 
