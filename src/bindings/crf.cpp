@@ -141,13 +141,32 @@ void bind_crf(nb::module_& m) {
     nb::class_<Sgd>(m, "CrfSgd", "Stochastic gradient descent with a rate that falls linearly to zero.")
         .def(
             "__init__",
-            [](Sgd* self, Problem& p, double c2, double rate, std::int64_t epochs, std::uint64_t seed, std::int64_t block) {
+            [](Sgd* self, Problem& p, double c2, double rate, std::int64_t epochs, std::uint64_t seed, std::int64_t block,
+               std::int64_t sentences) {
                 if (block < 1) throw nb::value_error("CrfSgd: a block has at least one sentence");
-                learners::CrfSgdSettings s{.c2 = c2, .rate = rate, .epochs = epochs, .block = block, .seed = seed};
+                if (sentences < 0) throw nb::value_error("CrfSgd: sentences must be >= 0");
+                learners::CrfSgdSettings s{
+                    .c2 = c2, .rate = rate, .epochs = epochs, .block = block, .seed = seed, .sentences = sentences};
                 new (self) Sgd(&p, std::make_unique<learners::CrfSgd>(p.shape, p.data, s, p.trainable()));
             },
             nb::arg("problem"), nb::arg("c2"), nb::arg("rate") = 0.2, nb::arg("epochs") = 5, nb::arg("seed") = 1,
-            nb::arg("block") = learners::CrfSgdSettings{}.block, nb::keep_alive<1, 2>())
+            nb::arg("block") = learners::CrfSgdSettings{}.block, nb::arg("sentences") = 0, nb::keep_alive<1, 2>())
+        .def(
+            "part",
+            [](Sgd& self, const Out<float>& w, const In<std::int64_t>& order, std::int64_t met, double scale,
+               std::size_t threads) {
+                for (const std::int64_t n : span(order))
+                    if (n < 0 || n >= self.first->data.N()) throw nb::value_error("CrfSgd: no such sentence");
+                double after = scale;
+                float* weights = self.first->weights(w);
+                Unlocked unlocked;
+                const double loss = self.second->part(span(order), met, after, weights, threads);
+                return std::tuple(loss, after);
+            },
+            nb::arg("w").noconvert(), nb::arg("order").noconvert(), nb::arg("met"), nb::arg("scale"),
+            nb::arg("threads") = 1,
+            "Sentences in this order as part of an epoch, `met` sentences after the start; w is to be multiplied by the "
+            "scale, before and after: the sum of the losses met, and the scale.")
         .def(
             "run",
             [](Sgd& self, const Out<float>& w, std::size_t threads) {

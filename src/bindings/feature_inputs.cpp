@@ -2,6 +2,53 @@
 
 namespace chaffinch::bindings {
 
+Vocabulary described(Engine &self, const nb::list &types, const nb::callable &external, bool growing) {
+    const auto S = static_cast<std::size_t>(self.core.design().sources);
+    if (nb::len(types) != S) throw nb::value_error("one vocabulary per source");
+    Vocabulary out;
+    for (std::size_t s = 0; s < S; ++s) {
+        const auto strings = nb::cast<nb::list>(types[s]);
+        out.words.push_back(self.core.words());
+        self.add(static_cast<std::int32_t>(s), strings, external, growing, out.words.back());
+        out.id_of.emplace_back();
+        for (nb::handle type : strings) out.id_of.back().push_back(out.words.back().texts.find(utf8(type)));
+    }
+    return out;
+}
+
+Table read_block(const Vocabulary &vocabulary, const In<std::int64_t> &ptr, const nb::list &ids,
+                 const std::optional<In<std::int32_t>> &groups) {
+    const std::size_t S = vocabulary.words.size();
+    if (nb::len(ids) != S) throw nb::value_error("one column per source");
+    if (ptr.size() == 0 || ptr.data()[0] != 0) throw nb::value_error("sentence bounds must start at 0");
+    for (std::size_t i = 1; i < ptr.size(); ++i)
+        if (ptr.data()[i] < ptr.data()[i - 1]) throw nb::value_error("sentence bounds must not fall");
+    const auto T = static_cast<std::size_t>(ptr.data()[ptr.size() - 1]);
+    Table out;
+    for (std::size_t s = 0; s < S; ++s) {
+        const auto column = nb::cast<In<std::int32_t>>(ids[s]);
+        if (column.size() != T) throw nb::value_error("one id per token");
+        const std::vector<std::int32_t> &id_of = vocabulary.id_of[s];
+        out.ids.emplace_back(T);
+        for (std::size_t t = 0; t < T; ++t) {
+            const std::int32_t id = column.data()[t];
+            if (id < -1 || id >= static_cast<std::int64_t>(id_of.size()))
+                throw nb::value_error("a token's id is none of its column's types");
+            out.ids.back()[t] = id < 0 ? -1 : id_of[id];
+        }
+    }
+    out.tokens.ptr = span(ptr);
+    for (std::size_t s = 0; s < S; ++s) {
+        out.tokens.ids.emplace_back(out.ids[s]);
+        out.tokens.words.push_back(&vocabulary.words[s]);
+    }
+    if (groups) {
+        if (groups->size() + 1 != ptr.size()) throw nb::value_error("one group per sentence");
+        out.tokens.groups = span(*groups);
+    }
+    return out;
+}
+
 Table read_table(Engine &self, const In<std::int64_t> &ptr, const nb::list &columns,
                  const std::optional<In<std::int32_t>> &groups, const nb::callable &external, bool growing) {
     const auto S = static_cast<std::size_t>(self.core.design().sources);

@@ -89,6 +89,18 @@ struct Table {
     features::Tokens tokens;
 };
 
+// The words of a vocabulary, described once for the tables of many blocks whose ids point into it.
+struct Vocabulary {
+    std::vector<features::Words> words;            // [sources]
+    std::vector<std::vector<std::int32_t>> id_of; // [sources][types]
+};
+
+Vocabulary described(Engine &self, const nb::list &types, const nb::callable &external, bool growing);
+
+// A block of a corpus with this vocabulary; it points into both, and into ptr and groups.
+Table read_block(const Vocabulary &vocabulary, const In<std::int64_t> &ptr, const nb::list &ids,
+                 const std::optional<In<std::int32_t>> &groups);
+
 Table read_table(Engine &self, const In<std::int64_t> &ptr, const nb::list &columns,
                  const std::optional<In<std::int32_t>> &groups, const nb::callable &external, bool growing);
 

@@ -177,6 +177,7 @@ find_lists(Engine &self, const nb::list &columns, const nb::callable &external) 
 } // namespace
 
 void bind_features(nb::module_ &m) {
+    nb::class_<Vocabulary>(m, "Vocabulary", "Words that a FeatureEngine has described, for blocks of ids.");
     nb::class_<Engine>(m, "FeatureEngine", "Columns and templates to rows of feature ids.")
         .def(
             "__init__",
@@ -246,6 +247,57 @@ void bind_features(nb::module_ &m) {
             nb::arg("external"), nb::arg("min_count"), nb::arg("threads"),
             "Builds the index from a token table: row bounds, feature ids, and observations [T, label "
             "templates].")
+        .def(
+            "described",
+            [](Engine &self, const nb::list &types, const nb::callable &external, bool growing) {
+                return described(self, types, external, growing);
+            },
+            nb::arg("types"), nb::arg("external"), nb::arg("growing"),
+            "The words of each source's vocabulary, described once; `growing`: their values are learnt.")
+        .def_prop_ro("reads_runs", [](const Engine &self) { return self.core.reads_runs(); })
+        .def(
+            "see_runs",
+            [](Engine &self, const Vocabulary &words, In<std::int64_t> ptr, const nb::list &ids) {
+                self.core.see_runs(read_block(words, ptr, ids, std::nullopt).tokens);
+            },
+            nb::arg("words"), nb::arg("ptr").noconvert(), nb::arg("ids"))
+        .def("open", [](Engine &self) { self.core.open(); }, "Begin to count the features of blocks.")
+        .def(
+            "tally",
+            [](Engine &self, const Vocabulary &words, In<std::int64_t> ptr, const nb::list &ids,
+               std::optional<In<std::int32_t>> groups, std::size_t threads) {
+                const Table table = read_block(words, ptr, ids, groups);
+                Unlocked unlocked;
+                self.core.tally(table.tokens, threads);
+            },
+            nb::arg("words"), nb::arg("ptr").noconvert(), nb::arg("ids"), nb::arg("groups").noconvert().none(),
+            nb::arg("threads"), "Count the features of a block.")
+        .def(
+            "rare", [](const Engine &self, std::size_t most) { return given(self.core.rare(most)); }, nb::arg("most"),
+            "How many features were counted c times, for c from 1 to `most`; at 0: more often.")
+        .def(
+            "close",
+            [](Engine &self, std::int32_t min_count) {
+                if (min_count < 1) throw nb::value_error("min_count must be >= 1");
+                Unlocked unlocked;
+                self.core.close(min_count);
+            },
+            nb::arg("min_count"), "Freeze the index of what was counted.")
+        .def(
+            "find_block",
+            [](const Engine &self, const Vocabulary &words, In<std::int64_t> ptr, const nb::list &ids,
+               std::optional<In<std::int32_t>> groups, std::size_t threads) {
+                const Table table = read_block(words, ptr, ids, groups);
+                std::vector<std::int32_t> observations;
+                features::TokenRows rows;
+                {
+                    Unlocked unlocked;
+                    rows = self.core.find(table.tokens, threads, observations);
+                }
+                return handed_over(std::move(rows), std::move(observations), self.core.n_labelled());
+            },
+            nb::arg("words"), nb::arg("ptr").noconvert(), nb::arg("ids"), nb::arg("groups").noconvert().none(),
+            nb::arg("threads"), "The rows of a block, by the frozen index.")
         .def(
             "grown",
             [](const Engine &self, In<std::int64_t> ptr, const nb::list &columns,

@@ -18,6 +18,7 @@ from chaffinch.learners import (
     native_tree,
 )
 from chaffinch.learners.adagrad import AdaGrad
+from chaffinch.learners.block_sgd import BlockSgd, block_passes, fits_blocks
 from chaffinch.learners.choice_gradient import ChoiceBatch, ChoicePerceptron, ChoiceSgd
 from chaffinch.learners.cutting_plane import NSlack, OneSlack
 from chaffinch.learners.dual import DualCrammerSinger, DualLogistic, DualRest, DualRidge
@@ -89,6 +90,8 @@ FUSED: dict[tuple[type, type, type], Native] = {
         (RuledChain, Linear, learner): Native(passes, native_likelihood.fits_likelihood)
         for learner, passes in _LIKELIHOOD.items()
     },
+    (Chain, Linear, BlockSgd): Native(block_passes, fits_blocks),
+    (RuledChain, Linear, BlockSgd): Native(block_passes, fits_blocks),
     (Chain, Linear, PrunedSgd): Native(native_likelihood.pruned_passes, native_likelihood.fits_pruned),
     (RuledChain, Linear, PrunedSgd): Native(native_likelihood.pruned_passes, native_likelihood.fits_pruned),
     (RuledLocalChain, Linear, Sgd): Native(native_likelihood.sgd_passes, native_likelihood.fits_likelihood),

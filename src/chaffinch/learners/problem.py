@@ -63,6 +63,7 @@ class Pass:
             learner cannot resume
     finish: completes the training if it ends with this pass. Its argument is the model of an earlier pass, if that one
             is to be kept instead; it returns the final model and further scores of the pass. None: nothing to complete
+    part:   how many parts of the pass are done, and how many it has; None: the pass is complete
     """
 
     number: int
@@ -71,6 +72,7 @@ class Pass:
     total: int | None = None
     state: Callable[[], State] | None = field(default=None, repr=False)
     finish: Callable[[Any], tuple[Any, Mapping[str, float]]] | None = field(default=None, repr=False)
+    part: tuple[int, int] | None = None
 
 
 class Learner:

@@ -6,6 +6,7 @@ It reports each pass, scores it on held-out data, stops, keeps the best pass and
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -51,9 +52,16 @@ def train_passes(
     last: Pass | None = None
     stopping = False
     for one in passes:
-        last = one
-        if checkpoint is not None and (kept := _state(learner, one)):
+        due = checkpoint is not None and (one.part is None or checkpoint.due())
+        if checkpoint is not None and due and (kept := _state(learner, one)):
             checkpoint.save(kept)
+        if one.part is not None:
+            done, of = one.part
+            whole = None if one.total is None else one.total * of
+            shown = Progress("block", (one.number - 1) * of + done, whole, dict(one.scores))
+            stopping = not going_on(on_epoch, shown) or stopping
+            continue
+        last = one
         scores = dict(one.scores)
         if held_out_score is not None and one.model is not None:
             made = one.model()
@@ -102,7 +110,12 @@ def _state(learner: Learner, one: Pass) -> State:
     return one.state()
 
 
-@dataclass(frozen=True)
+# Within a pass a checkpoint is written after this many times the duration of the last one, and so many seconds.
+CHECKPOINT_SHARE = 20
+CHECKPOINT_SECONDS = 0.5
+
+
+@dataclass
 class Checkpoint:
     """A file of arrays that belongs to one training: the same data, settings and seed.
 
@@ -111,6 +124,12 @@ class Checkpoint:
 
     path: str
     asked: str
+    _saved: float = field(default_factory=monotonic, repr=False)
+    _took: float = field(default=0.0, repr=False)
+
+    def due(self) -> bool:
+        """Whether it is time for another checkpoint within a pass."""
+        return monotonic() - self._saved > max(CHECKPOINT_SECONDS, CHECKPOINT_SHARE * self._took)
 
     def load(self) -> State | None:
         """The last saved state; None if there is none. A checkpoint of another training is refused."""
@@ -126,7 +145,10 @@ class Checkpoint:
 
     def save(self, arrays: State) -> None:
         """Replace the file; an interruption leaves the old one."""
+        began = monotonic()
         modelfile.write(self.path, modelfile.Header(recipe=CHECKPOINT, data=self.asked), arrays, {})
+        self._saved = monotonic()
+        self._took = self._saved - began
 
     def remove(self) -> None:
         """Remove the file: the training is done."""

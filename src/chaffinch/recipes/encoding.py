@@ -76,6 +76,22 @@ def encoded(
     labels: templates over decided labels, added if the features have none
     second: templates over the labels of a first pass, added if the features do not read them
     """
+    encoder = new_encoder(task, knobs, preset=preset, labels=labels, second=second)
+    readable = {name: task.table.columns[name] for name in task.columns or (WORD,)}
+    table = TokenTable(task.table.ptr, readable, task.table.groups, attributes=task.attributes)
+    rows = encoder.fit(table)
+    return TemplateEncoder(encoder), rows
+
+
+def new_encoder(
+    task: TaggingTask,
+    knobs: TemplateFeatures,
+    *,
+    preset: str,
+    labels: Callable[[FeatureSet], Sequence[str]] | None = None,
+    second: Sequence[str] = (),
+) -> FeatureEncoder:
+    """The encoder of a task, not yet fitted; see :func:`encoded`."""
     paths = None if knobs.clusters is None else Clusters.read(knobs.clusters)
     phrases = None if knobs.gazetteers is None else Gazetteers.read(phrase_files(knobs.gazetteers))
     named = task.features if task.features is not None else preset
@@ -84,7 +100,7 @@ def encoded(
         chosen = replace(chosen, templates=(*chosen.templates, *parse_all(labels(chosen))))
     if not {FIRST, MAJORITY} & set(columns_of(chosen.templates)):
         chosen = replace(chosen, templates=(*chosen.templates, *parse_all(second)))
-    encoder = FeatureEncoder(
+    return FeatureEncoder(
         chosen,
         min_count=knobs.min_count,
         language=knobs.language,
@@ -93,10 +109,6 @@ def encoded(
         stretch=knobs.stretch,
         threads=task.threads,
     )
-    readable = {name: task.table.columns[name] for name in task.columns or (WORD,)}
-    table = TokenTable(task.table.ptr, readable, task.table.groups, attributes=task.attributes)
-    rows = encoder.fit(table)
-    return TemplateEncoder(encoder), rows
 
 
 def _templates(
@@ -160,7 +172,7 @@ class InnerLabels:
                 column = repair_column(column, ptr, scheme)
         if scheme is BIO and inside == "auto":
             inner = convert_column(column, ptr, BIO, BIOES)
-            labels = LabelSet.recoded(column.types, {tag: _as_bio(tag) for tag in inner.types})
+            labels = LabelSet.recoded(column.types, {tag: as_bio(tag) for tag in inner.types})
             return cls(labels, labels.column_ids(inner), BIOES)
         labels = LabelSet.plain(column.types)
         return cls(labels, labels.column_ids(column), scheme)
@@ -254,7 +266,7 @@ def refuse_empty(left: NDArray[np.floating | np.bool_], min_weight: float, large
         raise ConfigError(f"min_weight {min_weight:g} leaves no weight: the largest is {largest:.2g}")
 
 
-def _as_bio(tag: str) -> str:
+def as_bio(tag: str) -> str:
     """Map BIOES to BIO: E becomes I, S becomes B."""
     return {"E": "I", "S": "B"}.get(tag[0], tag[0]) + tag[1:]
 

@@ -124,6 +124,15 @@ class FeatureEngine {
     TokenRows fit(const Tokens &tokens, std::int32_t min_count, std::size_t threads,
              std::vector<std::int32_t> &observations);
 
+    // The same in parts, for a text that is not in memory as a whole: runs of all parts are seen first, then features are
+    // counted part by part, then the index is frozen. All words were described before, with `growing`.
+    void see_runs(const Tokens &tokens) { find_runs(tokens); }
+    bool reads_runs() const { return reads_runs_; }
+    void open() { open_tables(); }
+    void tally(const Tokens &tokens, std::size_t threads);
+    std::vector<std::int64_t> rare(std::size_t most) const; // how many features were counted once, twice, ... so far
+    void close(std::int32_t min_count);
+
     // Takes further text into the index: every feature keeps its id, those that are new come after them, whatever their
     // count. The words of the tokens must have been described with `growing`.
     TokenRows grow(const Tokens &tokens, std::size_t threads, std::vector<std::int32_t> &observations);

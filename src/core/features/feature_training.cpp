@@ -22,6 +22,22 @@ TokenRows FeatureEngine::fit(const Tokens &tokens, std::int32_t min_count, std::
     return rows;
 }
 
+void FeatureEngine::tally(const Tokens &tokens, std::size_t threads) {
+    std::vector<std::int32_t> observations;
+    count(tokens, threads, observations);
+}
+
+std::vector<std::int64_t> FeatureEngine::rare(std::size_t most) const {
+    std::vector<std::int64_t> out(most + 1); // by count; more than `most` in place 0
+    for (const std::size_t i : plain_) tables_[i].features().count_counts(out);
+    return out;
+}
+
+void FeatureEngine::close(std::int32_t min_count) {
+    std::vector<std::vector<std::int32_t>> renumbered;
+    freeze(min_count, renumbered);
+}
+
 // Runs of capitalised words that are new get ids.
 void FeatureEngine::find_runs(const Tokens &tokens) {
     if (!reads_runs_) return;

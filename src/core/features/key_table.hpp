@@ -89,6 +89,14 @@ class KeyTable {
         return out;
     }
 
+    // out[c] += how many keys were counted c times; those beyond out are added to out[0].
+    void count_counts(std::vector<std::int64_t> &out) const {
+        const auto add = [&](std::int32_t c) { ++out[static_cast<std::size_t>(c) < out.size() ? static_cast<std::size_t>(c) : 0]; };
+        for (const std::int32_t c : counts_) add(c);
+        for (const Slot &slot : slots_)
+            if (slot.key != no_key) add(slot.count);
+    }
+
     // Forget everything, and expect `n` keys to be set.
     void clear(std::size_t n) {
         size_ = 0;

@@ -80,7 +80,8 @@ struct CrfData {
     std::int64_t begin(std::int64_t n) const { return sentences[n]; }
     std::int64_t length(std::int64_t n) const { return sentences[n + 1] - sentences[n]; }
     // How many of the sentences may be scored under the same w: few where there are few, as each then weighs much.
-    std::int64_t block(std::int64_t most) const { return std::min(most, 1 + N() / 64); }
+    std::int64_t block(std::int64_t most) const { return block(most, N()); }
+    static std::int64_t block(std::int64_t most, std::int64_t sentences) { return std::min(most, 1 + sentences / 64); }
     float importance(std::int64_t n) const { return weight ? weight[n] : 1.0f; }
 };
 

@@ -2,7 +2,6 @@
 
 #include "clones.hpp"
 #include "crf_update.hpp"
-#include "decaying_steps.hpp"
 #include "stop.hpp"
 
 #include <algorithm>
@@ -34,7 +33,8 @@ CrfSgd::CrfSgd(const CrfShape& shape, const CrfData& data, const CrfSgdSettings&
     : shape_(shape), data_(data), settings_(settings), trainable_(trainable),
       workers_{Worker(shape, data, 0), Worker(shape, data, 1)}, order_(static_cast<std::size_t>(data.N())),
       random_(settings.seed) {
-    settings_.block = data.block(settings.block);
+    if (settings_.sentences == 0) settings_.sentences = data.N();
+    settings_.block = data.block(settings.block, settings_.sentences);
     parts_.resize(static_cast<std::size_t>(settings_.block));
     std::iota(order_.begin(), order_.end(), std::int64_t{0});
 }
@@ -54,49 +54,62 @@ void CrfSgd::restore(std::span<const std::int64_t> s) {
 
 double CrfSgd::epoch(float* w, std::size_t threads) {
     machine::shuffle(std::span(order_), random_);
+    double scale = 1;
+    const double loss = part(order_, met_, scale, w, threads);
+    met_ += data_.N();
+    rescale(shape_.size(), static_cast<float>(scale), trainable_, w);
+    return loss;
+}
+
+double CrfSgd::part(std::span<const std::int64_t> order, std::int64_t met, double& scale, float* w, std::size_t threads) {
+    const auto n = static_cast<std::int64_t>(order.size());
+    DecayingSteps steps(settings_.rate, settings_.c2, settings_.sentences, settings_.epochs, scale);
     next_ = 0;
-    losses_.assign(order_.size(), 0.0);
-    for (std::int64_t from = 0; from < data_.N();) {
-        const std::int64_t planned = plan(from);
+    steps_.resize(order.size());
+    scales_.resize(order.size());
+    losses_.assign(order.size(), 0.0);
+    for (std::int64_t from = 0; from < n;) {
+        if (steps.worn()) {
+            rescale(shape_.size(), static_cast<float>(steps.scale()), trainable_, w);
+            steps.renew();
+        }
+        const std::int64_t planned = plan(order, from, met, steps);
         while (from < planned) {
             const std::int64_t to = std::min(planned, from + blocks_in_a_run * settings_.block);
             std::array<std::int64_t, 2> reached{};
             partners_.run(
-                threads, [&](int k) { reached[k] = descend(from, to, k, k + 1, w); },
-                [&] { reached[0] = descend(from, to, 0, 2, w); });
+                threads, [&](int k) { reached[k] = descend(order, from, to, k, k + 1, w); },
+                [&] { reached[0] = descend(order, from, to, 0, 2, w); });
             from = reached[0];
         }
-        rescale(shape_.size(), scale_, trainable_, w);
     }
+    scale = steps.scale();
     return std::accumulate(losses_.begin(), losses_.end(), 0.0);
 }
 
-// Steps and scales of the sentences from `from` on, to the epoch's end or to where w has to be made whole in between.
-std::int64_t CrfSgd::plan(std::int64_t from) {
-    DecayingSteps steps(settings_.rate, settings_.c2, data_.N(), settings_.epochs);
-    steps_.resize(order_.size());
-    scales_.resize(order_.size());
+// Steps and scales of the sentences from `from` on, to the end or to where w has to be made whole in between.
+std::int64_t CrfSgd::plan(std::span<const std::int64_t> order, std::int64_t from, std::int64_t& met, DecayingSteps& steps) {
+    const auto n = static_cast<std::int64_t>(order.size());
     std::int64_t i = from;
-    for (; i < data_.N(); ++i, ++met_) {
+    for (; i < n; ++i, ++met) {
         if ((i - from) % settings_.block == 0 && steps.worn()) break;
         scales_[i] = static_cast<float>(steps.scale());
-        if (data_.length(order_[i]) == 0) continue;
-        steps_[i] = steps.step(met_, static_cast<double>(data_.importance(order_[i])));
+        if (data_.length(order[i]) == 0) continue;
+        steps_[i] = steps.step(met, static_cast<double>(data_.importance(order[i])));
     }
-    scale_ = static_cast<float>(steps.scale());
     return i;
 }
 
 // The sentences of order [from, to), block by block; how far it came. This thread has the halves [first, last) of the
 // features; where that is one, the other thread has the other, and both share the sentences until they part.
-std::int64_t CrfSgd::descend(std::int64_t from, std::int64_t to, int first, int last, float* w) {
+std::int64_t CrfSgd::descend(std::span<const std::int64_t> order, std::int64_t from, std::int64_t to, int first, int last, float* w) {
     const bool shared = last - first == 1;
     Worker& mine = workers_[first];
     bool together = shared;
     for (; from < to && together == shared; from = std::min(to, from + settings_.block)) {
         machine::check_stop();
         const auto size = static_cast<std::size_t>(std::min(to - from, settings_.block));
-        const auto block = std::span(order_).subspan(static_cast<std::size_t>(from), size);
+        const auto block = order.subspan(static_cast<std::size_t>(from), size);
         for (int h = first; h < last; ++h) {
             workers_[h].half.take(data_, block);
             workers_[h].half.score(w, shape_.S());

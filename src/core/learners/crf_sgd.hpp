@@ -14,6 +14,7 @@
 #pragma once
 
 #include "crf.hpp"
+#include "decaying_steps.hpp"
 #include "feature_halves.hpp"
 #include "partners.hpp"
 #include "random.hpp"
@@ -29,6 +30,7 @@ struct CrfSgdSettings {
     std::int64_t epochs = 5;
     std::int64_t block = 8; // at most
     std::uint64_t seed = 1;
+    std::int64_t sentences = 0; // N of the whole training set; 0: of the data
 };
 
 class CrfSgd {
@@ -38,6 +40,10 @@ class CrfSgd {
     // One shuffled epoch; the sum of the losses met. w is whole again (scale 1) when it returns.
     // threads: 1, or more (0: all cores) for two.
     double epoch(float* w, std::size_t threads);
+
+    // Sentences of the data in this order, as part of an epoch: t of the first is `met`. w is `scale` times what it reads, before
+    // and after, so that parts of a training set that is elsewhere follow one another at no cost; the sum of the losses met.
+    double part(std::span<const std::int64_t> order, std::int64_t met, double& scale, float* w, std::size_t threads);
 
     // What a later run needs to go on exactly where this one is, besides w: the order, then sentences met and the
     // generator's state.
@@ -52,8 +58,8 @@ class CrfSgd {
         CrfParts<float> gold;
     };
 
-    std::int64_t plan(std::int64_t from);
-    std::int64_t descend(std::int64_t from, std::int64_t to, int first, int last, float* w);
+    std::int64_t plan(std::span<const std::int64_t> order, std::int64_t from, std::int64_t& met, DecayingSteps& steps);
+    std::int64_t descend(std::span<const std::int64_t> order, std::int64_t from, std::int64_t to, int first, int last, float* w);
     double loss(std::int64_t n, std::size_t i, Worker& mine);
 
     const CrfShape& shape_;
@@ -65,9 +71,8 @@ class CrfSgd {
     std::atomic<std::size_t> next_{0};   // of the block's sentences
     std::vector<CrfParts<float>> parts_; // [block]  expected - gold
     std::vector<std::int64_t> order_;    // [N]
-    std::vector<float> steps_, scales_;  // [N]      of the sentences in order; scales before each
-    std::vector<double> losses_;         // [N]
-    float scale_ = 1;                    // after the planned sentences
+    std::vector<float> steps_, scales_;  // of the sentences in order; scales before each
+    std::vector<double> losses_;
     machine::Random random_;
     std::int64_t met_ = 0;
 };

@@ -13,9 +13,9 @@ namespace chaffinch::learners {
 
 class DecayingSteps {
   public:
-    DecayingSteps(double rate, double c2, std::int64_t N, std::int64_t epochs)
+    DecayingSteps(double rate, double c2, std::int64_t N, std::int64_t epochs, double scale = 1)
         : rate_(rate), lambda_(2 * c2 / static_cast<double>(N)),
-          total_(static_cast<double>(N) * static_cast<double>(epochs)) {}
+          total_(static_cast<double>(N) * static_cast<double>(epochs)), scale_(scale) {}
 
     double scale() const { return scale_; }
     // Whether v should be multiplied by the scale, before its numbers grow too large.
@@ -31,8 +31,7 @@ class DecayingSteps {
     }
 
   private:
-    double rate_, lambda_, total_;
-    double scale_ = 1;
+    double rate_, lambda_, total_, scale_;
 };
 
 } // namespace chaffinch::learners

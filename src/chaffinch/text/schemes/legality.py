@@ -1,6 +1,6 @@
 """Allowed transitions of tags: the mask of a decoder, the faults of a corpus, the detection of a scheme."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,15 +69,22 @@ def detect(tags: Tags) -> Scheme | None:
 
 def detect_column(column: Column, ptr: NDArray[np.int64]) -> Scheme | None:
     """As :func:`detect`, for a column of a token table."""
-    best, fewest = None, -1
-    for scheme in SCHEMES.values():
-        if any(letter_and_type(label, scheme) is None for label in column.types):
-            continue
-        before, after = _wrong_tokens(column, ptr, scheme)
-        faults = int(np.count_nonzero(before | after))
-        if best is None or faults < fewest:
-            best, fewest = scheme, faults
-    return best
+    return fewest_faults(fault_counts(column, ptr))
+
+
+def fault_counts(column: Column, ptr: NDArray[np.int64]) -> dict[str, int]:
+    """The number of faults under each scheme, by name, that has the letters of all tags; parts of a corpus add up."""
+    found = {}
+    for name, scheme in SCHEMES.items():
+        if all(letter_and_type(label, scheme) is not None for label in column.types):
+            before, after = _wrong_tokens(column, ptr, scheme)
+            found[name] = int(np.count_nonzero(before | after))
+    return found
+
+
+def fewest_faults(counts: Mapping[str, int]) -> Scheme | None:
+    """The first scheme with the fewest faults; None if there is none."""
+    return SCHEMES[min(counts, key=counts.__getitem__)] if counts else None
 
 
 def validate(tags: Tags, scheme: str | Scheme) -> list[TagFault]:

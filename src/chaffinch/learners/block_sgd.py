@@ -1,0 +1,231 @@
+"""Stochastic gradient descent over examples that come in blocks, for training sets that are not in memory.
+
+In each pass the blocks are shuffled and taken a few at a time; the examples of these few are shuffled together, so that
+a corpus that is sorted by topic is mixed. The order depends on the seed and the sizes of the blocks alone: examples in
+memory that are given in this order make the same model, bit by bit.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch import _core
+from chaffinch.knobs import knob
+from chaffinch.learners.examples import CrfExamples, SentenceExamples
+from chaffinch.learners.likelihood import Sgd, summed
+from chaffinch.learners.native_likelihood import crf_problem
+from chaffinch.learners.problem import Pass, Problem, State
+from chaffinch.scorers import Linear
+
+_PASS_SEED = 20  # bits below the seed that number the passes
+_MIXTURE_SEED = 40
+
+
+@dataclass(frozen=True)
+class ExampleBlocks:
+    """Examples that are made when they are asked for.
+
+    sizes: int64 [blocks], how many examples each block has
+    made:  the examples of some blocks, end to end
+    """
+
+    sizes: NDArray[np.int64]
+    made: Callable[[Sequence[int]], Any]
+
+    def __len__(self) -> int:
+        return int(self.sizes.sum())
+
+    @classmethod
+    def of(cls, examples: SentenceExamples, sizes: NDArray[np.int64]) -> "ExampleBlocks":
+        """Examples in memory as blocks of these sizes."""
+        ends = np.cumsum(sizes)
+
+        def made(numbers: Sequence[int]) -> CrfExamples:
+            which = np.concatenate([np.arange(ends[k] - sizes[k], ends[k]) for k in numbers])
+            lengths = np.diff(examples.sentences)[which]
+            tokens = _ranges(examples.sentences[which], lengths)
+            counts = np.diff(examples.ptr)[tokens]
+            return CrfExamples(
+                _bounds(lengths),
+                _bounds(counts),
+                examples.ids[_ranges(examples.ptr[tokens], counts)],
+                examples.y[tokens],
+            )
+
+        return cls(sizes, made)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Blocks that are in memory together. order: their examples in the order of training, int64."""
+
+    blocks: list[int]
+    order: NDArray[np.int64]
+
+
+def mixtures(sizes: NDArray[np.int64], mixed: int, seed: int, epoch: int) -> list[Mixture]:
+    """The order of an epoch, counted from 1.
+
+    >>> for mixture in mixtures(np.array([2, 1, 2]), 2, 0, 1):
+    ...     print(mixture.blocks, mixture.order.tolist())
+    [1, 0] [1, 2, 0]
+    [2] [1, 0]
+    """
+    blocks = np.asarray(_core.permutation(len(sizes), (seed << _PASS_SEED) + epoch)).tolist()
+    found = []
+    for at in range(0, len(blocks), mixed):
+        together = blocks[at : at + mixed]
+        count = int(sizes[together].sum())
+        own = ((seed + 1) << _MIXTURE_SEED) + (epoch << _PASS_SEED) + at
+        found.append(Mixture(together, np.asarray(_core.permutation(count, own % (1 << 63)), np.int64)))
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockSgd(Sgd):
+    """The steps of :class:`Sgd`, in an order that needs a few blocks in memory at a time.
+
+    sizes: int64 [blocks], of examples that are in memory as a whole; None: the examples are :class:`ExampleBlocks`
+    """
+
+    mixed: int = knob(8, "blocks that are in memory together, their examples shuffled", low=1)
+    sizes: Any = None
+
+    def generic(self, problem: Problem) -> Iterator[Pass]:
+        """The loop over the protocols, for examples in memory."""
+        N, sizes = len(problem.examples), np.asarray(self.sizes)
+        starts = np.cumsum(sizes) - sizes
+        scorer, t = problem.scorer.with_weights(problem.scorer.w), 0
+        for number in range(1, self.epochs + 1):
+            loss = 0.0
+            for mixture in mixtures(sizes, self.mixed, problem.seed, number):
+                which = _ranges(starts[mixture.blocks], sizes[mixture.blocks])
+                for n in which[mixture.order].tolist():
+                    x, y = problem.examples[n]
+                    eta = self.rate_or_default * (1 - t / (self.epochs * N))
+                    potentials = scorer.potentials(x)
+                    gold = problem.structure.parts(potentials.shape, y)
+                    log_z, p = summed(problem, potentials, y)
+                    loss += log_z - potentials.dot(gold)
+                    scorer.w *= np.asarray(1 - 2 * eta * self.c2 / N, scorer.w.dtype)
+                    scorer.update(x, gold - p, eta)
+                    t += 1
+            objective = loss + self.c2 * float(np.vdot(scorer.w, scorer.w))
+            yield Pass(number, {"objective": objective}, lambda: scorer.with_weights(scorer.w))
+
+
+def fits_blocks(learner: BlockSgd, problem: Problem) -> bool:
+    """Blocks of sentences, or sentences in memory with the sizes of blocks, and all sentences alike."""
+    there = isinstance(problem.examples, ExampleBlocks) or (
+        isinstance(problem.examples, SentenceExamples) and learner.sizes is not None
+    )
+    return there and problem.weight is None and problem.scorer.layout.packed
+
+
+def block_passes(learner: BlockSgd, problem: Problem, threads: int, state: State | None) -> Iterator[Pass]:
+    """The core's steps. A checkpoint may be written after any mixture of blocks; it holds weights, scale and place."""
+    blocks = isinstance(problem.examples, ExampleBlocks)
+    sizes = problem.examples.sizes if blocks else np.asarray(learner.sizes)
+    N = len(problem.examples)
+    w: NDArray[np.float32] = np.array(problem.scorer.w)
+    first, done, scale, loss = 1, 0, 1.0, 0.0
+    if state is not None:
+        w[:] = state["w"]
+        first, done = (int(n) for n in state["place"])
+        scale, loss = (float(n) for n in state["scale"])
+    whole = None if blocks else _native(learner, problem, N)
+    starts = np.cumsum(sizes) - sizes
+
+    def kept(epoch: int, done: int) -> State:
+        return {"w": w, "place": np.array([epoch, done]), "scale": np.array([scale, loss])}
+
+    def finished(best: Linear | None) -> tuple[Linear, dict[str, float]]:
+        return best or Linear(
+            problem.scorer.layout, w
+        ), {}  # not a copy: weights are the largest object in memory
+
+    for epoch in range(first, learner.epochs + 1):
+        order = mixtures(sizes, learner.mixed, problem.seed, epoch)
+        met = (epoch - 1) * N + sum(len(m.order) for m in order[:done])
+        made = _ahead(problem, order[done:], threads) if blocks else iter(order[done:])
+        for number, (mixture, examples) in enumerate(zip(order[done:], made, strict=True), done + 1):
+            if whole is not None:
+                which = _ranges(starts[mixture.blocks], sizes[mixture.blocks])[mixture.order]
+                more, scale = whole.part(w, which, met, scale, threads)
+            else:
+                native = _native(learner, replace(problem, examples=examples), N)
+                more, scale = native.part(w, mixture.order, met, scale, threads)
+                del native
+            del examples
+            loss += more
+            met += len(mixture.order)
+            if number < len(order):
+                yield Pass(
+                    epoch,
+                    {},
+                    None,
+                    learner.epochs,
+                    state=partial(kept, epoch, number),
+                    part=(number, len(order)),
+                )
+        w *= np.float32(scale)
+        objective = loss + learner.c2 * float(np.vdot(w, w))
+        done, scale, loss = 0, 1.0, 0.0
+        yield Pass(
+            epoch,
+            {"objective": objective},
+            partial(problem.scorer.with_weights, w),
+            learner.epochs,
+            state=partial(kept, epoch + 1, 0),
+            finish=finished,
+        )
+    if first > learner.epochs:
+        yield Pass(learner.epochs, {}, partial(problem.scorer.with_weights, w), state=dict, finish=finished)
+
+
+def _native(learner: BlockSgd, problem: Problem, N: int) -> _core.CrfSgd:
+    return _core.CrfSgd(
+        crf_problem(problem),
+        learner.c2,
+        learner.rate_or_default,
+        learner.epochs,
+        problem.seed,
+        sentences=N,
+    )
+
+
+def _ahead(problem: Problem, order: Sequence[Mixture], threads: int) -> Iterator[Any]:
+    """The examples of each mixture; with several threads, the next are made while these are learnt."""
+    made = problem.examples.made
+    if threads == 1:
+        yield from (made(mixture.blocks) for mixture in order)
+        return
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(made, order[0].blocks) if order else None
+        for later in [*order[1:], None]:
+            assert coming is not None
+            here, coming = coming.result(), None
+            if later is not None:
+                coming = pool.submit(made, later.blocks)
+            yield here
+            del here
+
+
+def _bounds(sizes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _ranges(starts: NDArray[np.int64], sizes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """The numbers of all ranges, one after the other.
+
+    >>> _ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    ends = np.cumsum(sizes)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(starts - (ends - sizes), sizes) + np.arange(total)

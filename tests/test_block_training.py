@@ -1,0 +1,229 @@
+"""Training from a cache: the features, the labels and the model are those of training in memory, bit by bit."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from chaffinch.cache import Cache, CacheWriter
+from chaffinch.errors import ConfigError
+from chaffinch.features.blocks import BlockEncoder
+from chaffinch.features.encoder import FeatureEncoder
+from chaffinch.learners.block_sgd import BlockSgd, ExampleBlocks, mixtures
+from chaffinch.learners.training import train_passes
+from chaffinch.modelfile import Packed
+from chaffinch.recipes.crf import CrfModels
+from chaffinch.recipes.crf_blocks import BlockLabels, CachedTask, block_learner, objective, train_blocks
+from chaffinch.recipes.crf_config import Crf
+from chaffinch.recipes.crf_problem import CrfLayout, crf_problem, margin_costs
+from chaffinch.recipes.encoding import encoded, inner_labels, suggested_preset
+from chaffinch.recipes.recipe import TaggingTask
+from chaffinch.recipes.rules import LabelRules
+from chaffinch.text.table import TokenTable
+
+
+def corpus(n: int = 400, seed: int = 0, faults: float = 0.0) -> TokenTable:
+    """Sentences with names: a capitalised word after a title is inside a span."""
+    rng = np.random.default_rng(seed)
+    words, tags = [], []
+    for _ in range(n):
+        row, labels = [], []
+        for _ in range(int(rng.integers(1, 6))):
+            if rng.random() < 0.4:
+                kind = ("PER", "LOC")[int(rng.integers(2))]
+                row += [("Mr", "Mount")[kind == "LOC"], f"Name{rng.integers(30)}"]
+                labels += [f"B-{kind}", f"I-{kind}"]
+            else:
+                row.append(f"word{rng.integers(40)}")
+                labels.append("I-PER" if rng.random() < faults else "O")
+        words.append(row)
+        tags.append(labels)
+    return TokenTable.from_lists({"w": words, "y": tags})
+
+
+def cached(path: Path, table: TokenTable, tokens: int = 300) -> Cache:
+    with CacheWriter(path, list(table.columns), tokens=tokens) as writer:
+        writer.add(table)
+    return Cache.open(path)
+
+
+def same(a: Packed, b: Packed) -> bool:
+    return (
+        a.details == b.details
+        and a.strings == b.strings
+        and a.arrays.keys() == b.arrays.keys()
+        and all(
+            x.dtype == b.arrays[name].dtype and x.tobytes() == b.arrays[name].tobytes()
+            for name, x in a.arrays.items()
+        )
+    )
+
+
+def in_memory(cache: Cache, config: Crf, features: Any = None) -> Any:
+    """The model that the same learner makes of all sentences in memory, in the same order."""
+    table = cache.table()
+    task = TaggingTask(table, tuple(n for n in cache.columns if n != "y"), features=features)
+    inner = inner_labels(task, config.inside)
+    encoder, rows = encoded(task, config, preset=suggested_preset(task, inner))
+    shape = CrfLayout(encoder.n_features, len(inner.labels.inner))
+    chosen = objective(config, BlockLabels.of(cache, config.inside), encoder.features, cache.n_tokens)
+    cost = margin_costs(inner.labels, chosen.margin, chosen.recall) if chosen.margin else None
+    problem = crf_problem(shape, rows, inner, cost=cost)
+    learner = replace(block_learner(config, chosen), sizes=cache.sentences_by_block)
+    made = train_passes(learner, problem, threads=1).made
+    rules = LabelRules.of(config, task, inner)
+    models = CrfModels(encoder, inner, shape, rules, None)
+    return models.smaller(made, config.min_weight, config.bits) if config.min_weight else models.model(made)
+
+
+@pytest.mark.parametrize("inside", ["auto", "as given"])
+@pytest.mark.parametrize("faults", [0.0, 0.002, 0.5])
+def test_labels_of_blocks_are_those_of_the_whole(tmp_path: Path, inside: str, faults: float) -> None:
+    table = corpus(faults=faults)
+    cache = cached(tmp_path / "c", table)
+    assert cache.n_blocks > 3
+    whole = inner_labels(TaggingTask(cache.table(), ("w",)), inside)
+    found = BlockLabels.of(cache, inside)
+    assert found.labels.inner == whole.labels.inner
+    assert found.labels.outer == whole.labels.outer
+    assert found.scheme is whole.scheme
+    assert found.names == whole.names
+    assert np.concatenate([found.ids(block) for block in cache.blocks()]).tolist() == whole.y.tolist()
+
+
+@pytest.mark.parametrize(
+    "features",
+    ["ner", "pos", ["w[0]", "run[0]", "w[0]|w[1]|w[2]|w[3]|w[4]|w[-1]", "last_preposition[0]", "stem[0]"]],
+)
+@pytest.mark.parametrize("min_count", [1, 3])
+def test_features_of_blocks_are_those_of_the_whole(tmp_path: Path, features: Any, min_count: int) -> None:
+    cache = cached(tmp_path / "c", corpus())
+    whole = FeatureEncoder(features, min_count=min_count)
+    rows = whole.fit(_words(cache.table()))
+    blocks = FeatureEncoder(features, min_count=min_count, stretch=whole.stretch)
+    by_block = BlockEncoder.fitted(blocks, lambda: map(_words, cache.blocks()))
+    assert same(blocks.packed(), whole.packed())
+    assert blocks.counts().tolist() == whole.counts().tolist()
+    found = [by_block.rows(_words(block)) for block in cache.blocks()]
+    assert np.concatenate([r.ids for r in found]).tolist() == rows.ids.tolist()
+    assert np.concatenate([np.diff(r.ptr) for r in found]).tolist() == np.diff(rows.ptr).tolist()
+    known = BlockEncoder.known(whole, _words(cache.block(0)))
+    assert known.rows(_words(cache.block(1))).ids.tolist() == found[1].ids.tolist()
+
+
+def _words(table: TokenTable) -> TokenTable:
+    return TokenTable(table.ptr, {"w": table.columns["w"]}, table.groups)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_epoch_takes_every_example_once(seed: int) -> None:
+    sizes = np.array([3, 1, 4, 1, 5, 9, 2])
+    starts = np.cumsum(sizes) - sizes
+    orders = []
+    for epoch in (1, 2):
+        met: list[int] = []
+        for mixture in mixtures(sizes, 3, seed, epoch):
+            which = np.concatenate([starts[k] + np.arange(sizes[k]) for k in mixture.blocks])
+            met += which[mixture.order].tolist()
+        assert sorted(met) == list(range(25))
+        orders.append(met)
+    assert orders[0] != orders[1]
+
+
+@pytest.mark.parametrize("config", [Crf(), Crf(margin=0.0, c2=0.3, passes=2), Crf(min_count=2, bits=8)])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_model_is_that_of_training_in_memory_bit_by_bit(
+    tmp_path: Path, config: Crf, threads: int
+) -> None:
+    cache = cached(tmp_path / "c", corpus())
+    task = CachedTask(cache, ("w",), threads=threads)
+    made = train_blocks(task, config).model
+    assert same(made.packed(), in_memory(cache, config).packed())
+
+
+def test_the_core_and_the_plain_loop_agree(tmp_path: Path) -> None:
+    cache = cached(tmp_path / "c", corpus(60), tokens=50)
+    table = cache.table()
+    task = TaggingTask(table, ("w",), features=["w[0]", "w[-1]"])
+    inner = inner_labels(task, "auto")
+    encoder, rows = encoded(task, Crf(), preset="ner")
+    shape = CrfLayout(encoder.n_features, len(inner.labels.inner))
+    problem = crf_problem(shape, rows, inner, seed=3, cost=margin_costs(inner.labels, 2.0, 1.5))
+    learner = BlockSgd(c2=0.5, rate=0.1, epochs=2, mixed=2, sizes=cache.sentences_by_block)
+    plain = list(learner.generic(problem))[-1].model().w
+    # With few sentences the core scores one at a time, as the plain loop does.
+    native = train_passes(learner, problem, threads=1).made.w
+    np.testing.assert_allclose(native, plain, atol=2e-5)
+    blocks = replace(problem, examples=ExampleBlocks.of(problem.examples, cache.sentences_by_block))
+    streamed = train_passes(replace(learner, sizes=None), blocks, threads=1).made.w
+    assert streamed.tobytes() == native.tobytes()
+
+
+def test_a_decaying_scale_that_wears_out_is_made_whole(tmp_path: Path) -> None:
+    cache = cached(tmp_path / "c", corpus(200))
+    config = Crf(c2=200.0, margin=0.0, rate=0.1, min_weight=0.0)
+    made = train_blocks(CachedTask(cache, ("w",)), config).model
+    again = in_memory(cache, config)
+    assert same(made.packed(), again.packed())
+    assert np.isfinite(made.weights.dense).all()
+
+
+@pytest.mark.parametrize("stop", [1, 3, 7, 12])
+def test_training_goes_on_from_a_checkpoint_with_the_same_bytes(
+    tmp_path: Path, stop: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chaffinch.learners.training.CHECKPOINT_SECONDS", -1.0)
+    monkeypatch.setattr("chaffinch.learners.training.CHECKPOINT_SHARE", 0)
+    monkeypatch.setattr("chaffinch.recipes.crf_blocks.MIXED", 2)
+    cache = cached(tmp_path / "c", corpus(), tokens=150)
+    whole = train_blocks(CachedTask(cache, ("w",)), Crf()).model.packed()
+    seen = 0
+
+    def killed(progress: Any) -> None:
+        nonlocal seen
+        seen += progress.task != "counting"
+        if seen == stop:
+            raise KeyboardInterrupt
+
+    task = CachedTask(cache, ("w",), checkpoint=tmp_path / "point", on_epoch=killed)
+    with pytest.raises(KeyboardInterrupt):
+        train_blocks(task, Crf())
+    assert (tmp_path / "point").exists()
+    steps: list[Any] = []
+    again = train_blocks(replace(task, on_epoch=steps.append), Crf())
+    assert same(again.model.packed(), whole)
+    assert not (tmp_path / "point").exists()
+    seen = 0
+    with pytest.raises(KeyboardInterrupt):
+        train_blocks(task, Crf())
+    with pytest.raises(ConfigError, match="is not a checkpoint of this training"):
+        train_blocks(replace(task, on_epoch=steps.append), Crf(c2=0.7))
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        Crf(optimiser="precise"),
+        Crf(optimiser="lbfgs"),
+        Crf(order=2),
+        Crf(second_pass=True),
+        Crf(c1=1.0),
+        Crf(calibrate=True),
+        Crf(forbid="O->O"),
+        Crf(class_weight="balanced"),
+    ],
+)
+def test_settings_that_need_all_sentences_are_refused(tmp_path: Path, config: Crf) -> None:
+    cache = cached(tmp_path / "c", corpus(20))
+    with pytest.raises(ConfigError, match=r"in memory|by SGD"):
+        train_blocks(CachedTask(cache, ("w",)), config)
+
+
+def test_rare_features_go_if_there_are_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = cached(tmp_path / "c", corpus())
+    monkeypatch.setattr("chaffinch.recipes.crf_blocks.MOST_WEIGHT_BYTES", 4 * 8 * 900)
+    made = train_blocks(CachedTask(cache, ("w",)), Crf(min_weight=0.0)).model
+    assert 0 < made.encoder.n_features <= 900
+    assert made.encoder.features.min_count > 1
