@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from chaffinch import Tagger, load
 from chaffinch.cache import Cache, CacheWriter
-from chaffinch.errors import ConfigError
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.blocks import BlockEncoder
 from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.learners.block_sgd import BlockSgd, ExampleBlocks, mixtures
@@ -227,3 +228,36 @@ def test_rare_features_go_if_there_are_too_many(tmp_path: Path, monkeypatch: pyt
     made = train_blocks(CachedTask(cache, ("w",)), Crf(min_weight=0.0)).model
     assert 0 < made.encoder.n_features <= 900
     assert made.encoder.features.min_count > 1
+
+
+def labelled_sentences(n: int = 300) -> tuple[list[list[str]], list[list[str]]]:
+    table = corpus(n)
+    return table.lists("w"), table.lists("y")
+
+
+def test_a_tagger_learns_from_a_generator_as_from_a_cache(tmp_path: Path) -> None:
+    X, y = labelled_sentences()
+    one = Tagger(threads=1).fit((x, labels) for x, labels in zip(X, y, strict=True))
+    two = Tagger(threads=1).fit(X, y, cache=tmp_path / "kept")
+    three = Tagger(threads=1).fit(Cache.open(tmp_path / "kept" / "sentences.cache"))
+    assert same(one.model_.packed(), two.model_.packed())
+    assert same(one.model_.packed(), three.model_.packed())
+    found = one.predict(X)
+    assert np.mean([a == b for a, b in zip(found, y, strict=True)]) > 0.95
+    one.save(tmp_path / "m.chaff")
+    assert load(tmp_path / "m.chaff").predict(X) == found
+    assert one.trained_on_["sentences"] == 300
+
+
+def test_what_cannot_be_learnt_block_by_block_is_refused(tmp_path: Path) -> None:
+    X, y = labelled_sentences(20)
+    with pytest.raises(ConfigError, match="recipe crf"):
+        Tagger("hmm").fit(iter(zip(X, y, strict=True)))
+    with pytest.raises(ConfigError, match="sample_weight"):
+        Tagger().fit(iter(zip(X, y, strict=True)), sample_weight=[1.0] * 20)
+    with pytest.raises(DataError, match="pairs"):
+        Tagger().fit(iter(X))
+    with pytest.raises(DataError, match="at least one sentence"):
+        Tagger().fit(iter([]))
+    with pytest.raises(DataError, match="more or fewer"):
+        Tagger().fit(iter(X), iter(y[:-1]), cache=tmp_path)

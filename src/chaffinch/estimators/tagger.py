@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import modelfile
+from chaffinch.cache import Cache
 from chaffinch.defaults.tags import Settled, choose
 from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators.learnt import Learnt, sentence_strings
@@ -26,6 +28,7 @@ from chaffinch.estimators.sentences import (
     unread_remarks,
     word_columns,
 )
+from chaffinch.estimators.streams import cached_sentences, is_stream, pairs, sentence_tables
 from chaffinch.estimators.tag_predictions import TagPredictions
 from chaffinch.estimators.weights import SampleWeight, counting
 from chaffinch.model import LabelSet, TaggingModel
@@ -34,6 +37,8 @@ from chaffinch.model.ruled import under_rules
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, TaggingTask
 from chaffinch.recipes.calibration import calibrate
+from chaffinch.recipes.crf_blocks import CachedTask, train_blocks
+from chaffinch.recipes.crf_config import Crf
 from chaffinch.recipes.recipe import Change
 from chaffinch.search.label_rules import OF_TOKENS, Rule, RuleBook, rules_as_data, rules_of
 from chaffinch.text.document import LABEL
@@ -98,15 +103,64 @@ class Tagger(TagPredictions):
         *,
         dev: tuple[Sentences, Sequence[Sequence[str]]] | TokenTable | None = None,
         sample_weight: SampleWeight = None,
+        cache: str | Path | None = None,
         on_epoch: Listener = keep_going,
     ) -> "Tagger":
         """Learn from sentences and their labels; a token table may hold the labels as its column ``y``.
+
+        An iterator of pairs (sentence, labels), a reader of Arrow's batches and a :class:`Cache` are learnt block by
+        block, so that they need not fit in memory; so are all sentences if ``cache`` names a folder for their ids. Such
+        a CRF is found by SGD, nothing is chosen by cross-validation, and probabilities are not calibrated.
 
         ``sample_weight`` scales the loss of each sentence: 2 counts as much as the sentence given twice, 0 as its
         absence. Recipes without a loss refuse it, hmm and emission count and need whole numbers. A label may be None
         (not known) or a mapping from labels to probabilities if the recipe can use it: crf can.
         """
-        return self._learn(X, y, dev, sample_weight, on_epoch)
+        if cache is None and not isinstance(X, Cache) and not is_stream(X, y):
+            return self._learn(X, y, dev, sample_weight, on_epoch)
+        if sample_weight is not None:
+            raise ConfigError("sample_weight needs training in memory: leave it out, or give lists")
+        held_out = None if dev is None or isinstance(dev, TokenTable) else held_out_sentences(*dev)
+        held_out = dev if isinstance(dev, TokenTable) else held_out
+        if isinstance(X, Cache):
+            return self.fit_cache(X, dev=held_out, on_epoch=on_epoch)
+        tables = iter([labelled(X)]) if isinstance(X, TokenTable) else sentence_tables(pairs(X, y))
+        with cached_sentences(tables, cache) as made:
+            return self.fit_cache(made, dev=held_out, on_epoch=on_epoch)
+
+    def fit_cache(
+        self,
+        cache: Cache,
+        *,
+        dev: TokenTable | None = None,
+        checkpoint: Path | None = None,
+        on_epoch: Listener = keep_going,
+    ) -> "Tagger":
+        """Learn from a cache. checkpoint: file from which a run that was stopped goes on."""
+        config = self._config()
+        if not isinstance(config, Crf):
+            name = TAGGERS.by_config(config).name
+            raise ConfigError(f"training from a cache is for the recipe crf; {name} needs training in memory")
+        columns = [name for name in cache.columns if name != LABEL]
+        rules = _checked_rules(self.rules, cache.block(0)) if self.rules else ()
+        task = CachedTask(
+            cache,
+            word_columns(columns),
+            dev=dev,
+            features=self.features,
+            seed=self.seed,
+            threads=self.threads,
+            on_epoch=on_epoch,
+            checkpoint=checkpoint,
+        )
+        trained = train_blocks(task, config)
+        self.model_, self.confidence_, self.choice_ = trained.model, None, None
+        self.rules_, self.columns_, self._features = rules, tuple(columns), self.features
+        self.config_, self.history_ = config, trained.history
+        self.fingerprint_ = modelfile.fingerprint([cache.fingerprint])
+        self.trained_on_ = {"sentences": cache.n_sentences, "tokens": cache.n_tokens}
+        self._memory = self._learnt = self._trained_on = None
+        return self
 
     def partial_fit(
         self,

@@ -1,0 +1,114 @@
+"""Examples that come one by one and are never in memory together: generators, and Arrow in batches."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from chaffinch.cache import Cache, CacheWriter
+from chaffinch.errors import DataError
+from chaffinch.estimators.sentences import (
+    WORD_NAMES,
+    column_names,
+    given_labels,
+    labelled,
+    sentences_of,
+    table_of,
+)
+from chaffinch.text.document import LABEL
+from chaffinch.text.table import TokenTable
+
+BATCH = 2000  # examples that are turned into a table together
+SENTENCES = "sentences.cache"
+CHECKPOINT = "checkpoint"
+LABEL_NAMES = (LABEL, "labels", "tags", "label")
+
+
+def is_stream(X: Any, y: Any) -> bool:
+    """Whether X gives pairs of an example and its label one by one: an iterator, or a reader of Arrow's batches."""
+    return y is None and (isinstance(X, Iterator) or hasattr(X, "read_next_batch"))
+
+
+def pairs(X: Any, y: Any) -> Iterator[tuple[Any, Any]]:
+    """Examples with their labels.
+
+    X: an iterator of pairs, a reader of Arrow's batches with a column of examples and one of labels, or with y examples
+       alone: any iterable, or a chunked column of Arrow
+    """
+    if hasattr(X, "read_next_batch"):
+        yield from _of_batches(X)
+    elif y is None:
+        for pair in X:
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise DataError(f"expected pairs of an example and its label, found {pair!r:.80}")
+            yield pair[0], pair[1]
+    else:
+        both = zip(_cells(X), _cells(y), strict=True)
+        while True:
+            try:
+                yield next(both)
+            except StopIteration:
+                return
+            except ValueError:
+                raise DataError("expected as many labels as examples, found more or fewer") from None
+
+
+def _cells(column: Any) -> Iterator[Any]:
+    """The cells of a column, chunk by chunk if it is one of Arrow."""
+    if hasattr(column, "iterchunks"):
+        return (cell for chunk in column.iterchunks() for cell in chunk.to_pylist())
+    return iter(column.to_pylist() if hasattr(column, "to_pylist") else column)
+
+
+def _of_batches(reader: Any) -> Iterator[tuple[Any, Any]]:
+    names = list(reader.schema.names)
+    label = next((name for name in LABEL_NAMES if name in names), names[-1])
+    given = [name for name in names if name != label]
+    known = next((name for name in (*WORD_NAMES, "text") if name in given), given[0] if given else None)
+    if known is None:
+        raise DataError(
+            f"expected a column of examples and one of labels, found {', '.join(names) or 'none'}"
+        )
+    for batch in reader:
+        columns = {name: batch.column(names.index(name)).to_pylist() for name in (known, label)}
+        yield from zip(columns[known], columns[label], strict=True)
+
+
+def sentence_tables(examples: Iterable[tuple[Any, Any]]) -> Iterator[TokenTable]:
+    """Pairs of a sentence and its labels as tables of some thousand sentences.
+
+    >>> [t.n_sentences for t in sentence_tables((["a", "b"], ["X", "Y"]) for _ in range(4500))]
+    [2000, 2000, 500]
+    """
+    columns: Sequence[str] | None = None
+    coming = iter(examples)
+    while batch := list(islice(coming, BATCH)):
+        X = sentences_of([x for x, _ in batch])
+        columns = columns or column_names(X)
+        given = given_labels(sentences_of([y for _, y in batch]))
+        if given.soft is not None or given.unknown is not None:
+            raise DataError("examples that come one by one need a known label for every token")
+        yield labelled(table_of(X, columns), given.y)
+
+
+@contextmanager
+def cached_sentences(tables: Iterable[TokenTable], folder: str | Path | None) -> Iterator[Cache]:
+    """A cache of tables that come one by one, in a folder that is dropped if it is not given."""
+    with TemporaryDirectory(prefix="chaffinch-") as temporary:
+        path = Path(temporary if folder is None else folder) / SENTENCES
+        path.parent.mkdir(parents=True, exist_ok=True)
+        coming = iter(tables)
+        first = next(coming, None)
+        if first is None:
+            raise DataError("expected at least one sentence to train on, got none")
+        with CacheWriter(path, [*(n for n in first.names if n != LABEL), LABEL]) as writer:
+            writer.add(first)
+            for table in coming:
+                writer.add(table)
+        cache = Cache.open(path)
+        try:
+            yield cache
+        finally:
+            cache.close()
