@@ -9,6 +9,7 @@ import pytest
 
 from chaffinch.features.rows import SparseRows
 from chaffinch.learners.adagrad import AdaGrad
+from chaffinch.learners.block_sgd import BlockSgd
 from chaffinch.learners.choice_gradient import ChoiceBatch, ChoicePerceptron, ChoiceSgd
 from chaffinch.learners.costs import PlaceCosts, label_costs
 from chaffinch.learners.cutting_plane import NSlack, OneSlack
@@ -170,6 +171,8 @@ CASES: list[Case] = [
     (Lbfgs(c2=0.5, tolerance=1e-9), packed, END),
     (Lbfgs(c2=0.5, tolerance=1e-9), lambda: packed(order=2, weighted=True), END),
     (PrunedSgd(c2=0.5, epochs=400, rate=0.1, threshold=1e-12, most=3), packed, END),
+    (BlockSgd(c2=0.5, epochs=20, rate=0.1, sizes=(4, 1, 5)), packed, 1e-4),
+    (BlockSgd(c2=0.5, epochs=20, rate=0.1, sizes=(4, 1, 5)), lambda: packed(margin=True), 1e-4),
     (Sgd(c2=0.5, epochs=400, rate=0.1), lambda: packed(local=True), END),
     (Lbfgs(c2=0.5, tolerance=1e-9), lambda: packed(local=True, weighted=True), END),
     (Sdca(c2=0.5, epochs=300, tolerance=1e-7, still=0.0), ruled, END),

@@ -91,7 +91,6 @@ FUSED: dict[tuple[type, type, type], Native] = {
         for learner, passes in _LIKELIHOOD.items()
     },
     (Chain, Linear, BlockSgd): Native(block_passes, fits_blocks),
-    (RuledChain, Linear, BlockSgd): Native(block_passes, fits_blocks),
     (Chain, Linear, PrunedSgd): Native(native_likelihood.pruned_passes, native_likelihood.fits_pruned),
     (RuledChain, Linear, PrunedSgd): Native(native_likelihood.pruned_passes, native_likelihood.fits_pruned),
     (RuledLocalChain, Linear, Sgd): Native(native_likelihood.sgd_passes, native_likelihood.fits_likelihood),
