@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from chaffinch import _core
 from chaffinch.learners.frank_wolfe import FrankWolfe
+from chaffinch.learners.learner import Learner
 from chaffinch.learners.likelihood import Lbfgs, PrunedSgd, Sdca, Sgd
 from chaffinch.learners.online import Mira, Perceptron
-from chaffinch.learners.problem import Learner
 from small_problems import chain_problem
 from test_fused import packed, segments, table
 from test_incremental import BOTH, LEFT, Sentences

@@ -16,12 +16,12 @@ from chaffinch.learners.cutting_plane import NSlack, OneSlack
 from chaffinch.learners.dual import DualCrammerSinger, DualLogistic, DualRest, DualRidge
 from chaffinch.learners.examples import ContextExamples, ListExamples, SegmentExamples
 from chaffinch.learners.frank_wolfe import FrankWolfe
-from chaffinch.learners.fused import FUSED, native
 from chaffinch.learners.incremental import DecisionLearner, PrefixLearner
+from chaffinch.learners.learner import FUSED, Learner, native
 from chaffinch.learners.likelihood import Lbfgs, PrunedSgd, Sdca, Sgd
 from chaffinch.learners.maximum_likelihood import MaximumLikelihood
 from chaffinch.learners.online import Arow, MarginPerceptron, Mira, PassiveAggressive, Perceptron
-from chaffinch.learners.problem import Learner, Problem
+from chaffinch.learners.problem import Problem
 from chaffinch.scorers import FeatureScorer, Layout, Linear, Rows
 from chaffinch.scorers.contexts import ContextScorer, ContextTemplate
 from chaffinch.scorers.segments import SegmentScorer

@@ -7,7 +7,7 @@ import pytest
 
 from chaffinch.errors import ConfigError
 from chaffinch.learners.examples import SentenceExamples
-from chaffinch.learners.fused import FUSED
+from chaffinch.learners.learner import FUSED
 from chaffinch.learners.online import Arow, MarginPerceptron, Mira, PassiveAggressive, Perceptron
 from chaffinch.learners.problem import Problem, example_order
 from chaffinch.scorers import Layout, Linear

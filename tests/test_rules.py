@@ -8,7 +8,7 @@ import pytest
 from chaffinch import Tagger, load
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.learners.examples import SentenceExamples
-from chaffinch.learners.fused import native
+from chaffinch.learners.learner import native
 from chaffinch.learners.likelihood import Lbfgs, Sdca
 from chaffinch.learners.online import Arow, MarginPerceptron, Mira, PassiveAggressive, Perceptron
 from chaffinch.learners.problem import Problem

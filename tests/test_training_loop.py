@@ -8,7 +8,7 @@ import pytest
 
 from chaffinch import Aligner, Classifier, Parser, Reranker, Tagger
 from chaffinch.errors import ConfigError
-from chaffinch.learners.problem import Learner, Pass, Problem
+from chaffinch.learners.problem import Pass, Problem
 from chaffinch.learners.training import Checkpoint, train_passes
 from chaffinch.progress import Progress
 from chaffinch.recipes import TAGGERS
@@ -76,7 +76,7 @@ def test_held_out_data_are_scored_after_every_pass_and_stopped_on(name: str) -> 
     assert len(scores) - 1 - best <= 5  # the longest patience of any recipe
 
 
-class Counting(Learner):
+class Counting:
     """Passes that make their own number."""
 
     def __init__(self, passes: int = 9, resumable: bool = False) -> None:

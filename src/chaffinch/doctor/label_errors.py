@@ -11,7 +11,7 @@ from chaffinch.doctor.out_of_fold import FOLDS, OutOfFold, out_of_fold
 from chaffinch.kinds import KINDS, kind_of_corpus
 from chaffinch.kinds.corpora import Corpus
 from chaffinch.kinds.documents import HAS
-from chaffinch.kinds.kind import Doubt
+from chaffinch.kinds.kind import Doubt, UnitLabels
 from chaffinch.progress import Listener, keep_going
 from chaffinch.text.document import Document
 
@@ -45,6 +45,7 @@ def label_errors(
     if corpus is None:
         return
     kind, groups = kind_of_corpus(corpus), _groups(files, places)
+    assert isinstance(kind, UnitLabels)
     for asked, each in kind.questions(corpus):
         found = out_of_fold(each, groups, folds=folds, seed=seed, threads=threads, on_fold=on_fold)
         judged = Judgement(found, odds)
@@ -69,6 +70,8 @@ def label_errors(
 def judged_corpus(files: Sequence[CorpusFile]) -> tuple[Corpus | None, list[Place]]:
     """All rows whose labels can be judged, with their places; None if there are none, or too few."""
     for kind in KINDS:
+        if not isinstance(kind, UnitLabels):
+            continue
         found = kind.labelled_rows([file.documents for file in files])
         if found is None:
             continue

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from chaffinch.errors import DataError
 from chaffinch.kinds import kind_of_corpus
 from chaffinch.kinds.corpora import Corpus, shuffled, taken
+from chaffinch.kinds.kind import UnitLabels
 from chaffinch.progress import Listener, Progress, keep_going
 from chaffinch.trust.calibration import fitted_temperature
 
@@ -75,6 +76,7 @@ def out_of_fold(
     groups: a name for each row; rows of one name are in one fold
     """
     kind = kind_of_corpus(corpus)
+    assert isinstance(kind, UnitLabels)
     fold_of = _folds(corpus, groups, folds, seed)
     names, given = kind.unit_labels(corpus)
     units = len(given)

@@ -93,7 +93,7 @@ class Outputs(ABC):
         cls, paths: Sequence[str | Path], formats: Sequence[str], told: Sequence[dict[str, Any]]
     ) -> "Outputs":
         """Gold and outputs from files; a single file must hold both."""
-        raise NotImplementedError
+        raise TypeError(f"{cls.__name__} has no files that are not read as documents")
 
     @classmethod
     def holds(cls, documents: Sequence[Document]) -> bool:

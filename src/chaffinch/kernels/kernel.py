@@ -3,6 +3,7 @@
 A kernel offers blocks of its Gram matrix, its diagonal, and expansions over support objects.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
@@ -39,7 +40,7 @@ class NamedKernel:
 NAMED: dict[str, NamedKernel] = {}  # every kernel with a name, in the order of definition
 
 
-class Kernel:
+class Kernel(ABC):
     """k(a, b) = phi(a) . phi(b) for implicit features phi.
 
     A kernel is a frozen dataclass of its knobs; it defines how objects are prepared and how a block is computed.
@@ -83,9 +84,9 @@ class Kernel:
         """The kernel with the settings that are None determined from these objects, raw or prepared."""
         return self
 
+    @abstractmethod
     def prepared(self, objects: Any) -> Any:
         """The objects in the form that ``gram`` reads; prepared objects are returned unchanged."""
-        raise NotImplementedError
 
     def gram(self, A: Any, B: Any = None, *, threads: int = 0) -> Block:
         """K[i, j] = k(A_i, B_j); if an entry is not finite, DataError names the first."""
@@ -105,9 +106,9 @@ class Kernel:
             raise self._refused(i if which is None else int(which[i]), j, K[i, j])
         return K
 
+    @abstractmethod
     def block(self, A: Any, B: Any, threads: int) -> Block:
         """The Gram block of prepared objects; ``A is B`` if it is symmetric."""
-        raise NotImplementedError
 
     def diagonal(self, A: Any, *, threads: int = 0) -> NDArray[np.float64]:
         """k(a, a) of each object: float64 [n]."""

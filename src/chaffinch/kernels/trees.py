@@ -1,5 +1,6 @@
 """Kernels of trees: the number of shared fragments, with lower weights for larger fragments."""
 
+from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -56,9 +57,9 @@ class Trees:
 class TreeKernel(Kernel):
     """A kernel of trees: :class:`Tree`, documents with a tree, or strings such as ``(S (NP (NNP Ann)) ...)``."""
 
+    @abstractmethod
     def native(self) -> _core.TreeKernel:
         """The kernel of the core; it checks every setting."""
-        raise NotImplementedError
 
     def prepared(self, objects: Any) -> Trees:
         """Trees in a bank of labels and productions."""

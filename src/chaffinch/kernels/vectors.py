@@ -1,5 +1,6 @@
 """Kernels of vectors: functions of an inner product, over dense or sparse rows."""
 
+from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -68,9 +69,9 @@ class VectorKernel(Kernel):
         """See :class:`Kernel`."""
         return self
 
+    @abstractmethod
     def native(self) -> _core.VectorKernel:
         """The kernel of the core; it checks every setting."""
-        raise NotImplementedError
 
     def prepared(self, objects: Any) -> Vectors:
         """Dense rows, or sparse rows if the input is sparse."""
@@ -114,9 +115,9 @@ class VectorKernel(Kernel):
         """k(a, a) of each row, from its norm."""
         return self.of_products(_squares(self.prepared(A)))
 
+    @abstractmethod
     def of_products(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
         """k(a, a), given a.a."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,7 @@
 """Corpora in memory: a table of tokens, or lists of equal length; their size, subsets, joins and fingerprints."""
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, Self, TypeAlias
@@ -14,7 +15,7 @@ from chaffinch.text.table import TokenTable, concatenated
 EVERY = 10  # one of this many examples is held out if no held-out data is named
 
 
-class ExampleLists:
+class ExampleLists(ABC):
     """A frozen dataclass whose fields are lists with one entry per example, dicts of such lists, or None."""
 
     def __len__(self) -> int:
@@ -33,9 +34,9 @@ class ExampleLists:
         }
         return replace(self, **made)  # type: ignore[type-var]
 
+    @abstractmethod
     def content(self) -> list[Any]:
         """Lists of strings and arrays that identify the corpus, for its fingerprint."""
-        raise NotImplementedError
 
 
 Corpus: TypeAlias = TokenTable | ExampleLists

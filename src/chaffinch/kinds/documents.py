@@ -36,7 +36,7 @@ from chaffinch.kinds.document_answers import (
     numbers_beside,
     write_for_tools,
 )
-from chaffinch.kinds.kind import Contents, Kind
+from chaffinch.kinds.kind import Contents, Kind, UnitLabels
 from chaffinch.kinds.requests import (
     COLUMN_FLAGS,
     ExplainRequest,
@@ -108,7 +108,7 @@ class Texts(ExampleLists):
         return [self.texts, list(chain.from_iterable(labels)), counts, *beside, *weight]
 
 
-class DocumentKind(Kind):
+class DocumentKind(Kind, UnitLabels):
     """Labels for texts. Its settings are the knobs of the recipe, of features and of the classifier."""
 
     plural = "documents"

@@ -133,6 +133,38 @@ class TestSet(ABC):
         return []
 
 
+class UnitLabels(ABC):
+    """A kind whose labels out-of-fold models can judge; a unit is what has one label: a token, a text."""
+
+    @abstractmethod
+    def labelled_rows(
+        self, files: Sequence[Sequence[Document]]
+    ) -> tuple[Corpus, list[tuple[int, int]]] | None:
+        """The rows of files whose labels out-of-fold models can judge, and their places: file and document."""
+
+    def questions(self, corpus: Any) -> Iterator[tuple[str | None, Any]]:
+        """The questions to models about a corpus: its labels, or for each of several labels whether texts have it."""
+        yield None, corpus
+
+    @abstractmethod
+    def unit_labels(self, corpus: Any) -> tuple[list[str], NDArray[np.int32]]:
+        """The labels in order, and the one of each unit."""
+
+    def units_of(self, corpus: Any, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The units of some rows."""
+        return rows
+
+    @abstractmethod
+    def unit_probabilities(
+        self, train: Any, asked: Any, seed: int, threads: int
+    ) -> tuple[list[str], NDArray[np.float32]]:
+        """The labels of a quick model of one corpus, and their probabilities [units, labels] on another."""
+
+    def doubts(self, corpus: Any, units: NDArray[np.int64]) -> Iterator[Doubt]:
+        """Doubtful units; adjacent ones are merged."""
+        return (Doubt(i, np.array([i])) for i in units.tolist())
+
+
 class Kind(ABC):
     """One kind: sentences with tags, documents with labels, trees, sentence pairs with links, lists of candidates.
 
@@ -338,36 +370,6 @@ class Kind(ABC):
     @abstractmethod
     def test_set(self, path: Path, models: Sequence[Any], told: Mapping[str, str]) -> TestSet:
         """The rows of a file that models predict."""
-
-    # -- judging labels, for the doctor; a unit is what has one label: a token, a text
-
-    def labelled_rows(
-        self, files: Sequence[Sequence[Document]]
-    ) -> tuple[Corpus, list[tuple[int, int]]] | None:
-        """The rows of files whose labels out-of-fold models can judge, and their places: file and document."""
-        return None
-
-    def questions(self, corpus: Any) -> Iterator[tuple[str | None, Any]]:
-        """The questions to models about a corpus: its labels, or for each of several labels whether texts have it."""
-        yield None, corpus
-
-    def unit_labels(self, corpus: Any) -> tuple[list[str], NDArray[np.int32]]:
-        """The labels in order, and the one of each unit."""
-        raise NotImplementedError
-
-    def units_of(self, corpus: Any, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The units of some rows."""
-        return rows
-
-    def unit_probabilities(
-        self, train: Any, asked: Any, seed: int, threads: int
-    ) -> tuple[list[str], NDArray[np.float32]]:
-        """The labels of a quick model of one corpus, and their probabilities [units, labels] on another."""
-        raise NotImplementedError
-
-    def doubts(self, corpus: Any, units: NDArray[np.int64]) -> Iterator[Doubt]:
-        """Doubtful units; adjacent ones are merged."""
-        return (Doubt(i, np.array([i])) for i in units.tolist())
 
     # -- choosing what to label next
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
-from chaffinch.learners.problem import Learner, Pass, Problem, example_order, requires
+from chaffinch.learners.learner import Learner
+from chaffinch.learners.problem import Pass, Problem, example_order, requires
 from chaffinch.structures import Parts
 
 LOSSES = ("likelihood", "hinge", "perceptron")

@@ -19,7 +19,8 @@ from chaffinch.learners.choice import (
     with_intercepts,
 )
 from chaffinch.learners.examples import DocumentExamples
-from chaffinch.learners.problem import Learner, Pass, Problem
+from chaffinch.learners.learner import Learner
+from chaffinch.learners.problem import Pass, Problem
 from chaffinch.structures import Parts
 
 SMALL = 1e-10  # added to AdaGrad's sums of squares

@@ -1,5 +1,6 @@
 """Linear classifiers by dual coordinate descent: margins one-vs-rest, Crammer and Singer's margin, logistic."""
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -12,8 +13,9 @@ from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
 from chaffinch.learners.choice import penalties, weights_of_scorer, with_bias
 from chaffinch.learners.examples import DocumentExamples
+from chaffinch.learners.learner import Learner
 from chaffinch.learners.likelihood import Sdca
-from chaffinch.learners.problem import Learner, Pass, Problem
+from chaffinch.learners.problem import Pass, Problem
 from chaffinch.structures import Parts
 
 LOSSES = {
@@ -58,6 +60,11 @@ class DualLearner(Learner):
         """The maximum number of passes."""
         return self.epochs or (EPOCHS if self.gap is None else MOST_EPOCHS)
 
+
+@dataclass(frozen=True, kw_only=True)
+class CoordinateDual(DualLearner):
+    """A dual learner that solves for the dual variables of one document at a time."""
+
     def generic(self, problem: Problem) -> Iterator[Pass]:
         """The loop over the protocols; stops when every optimality condition is violated by less than the tolerance."""
         data = with_bias(problem, self.bias)
@@ -83,6 +90,7 @@ class DualLearner(Learner):
             if missed <= self.tolerance:
                 return
 
+    @abstractmethod
     def solve(
         self,
         data: DocumentExamples,
@@ -93,7 +101,6 @@ class DualLearner(Learner):
         C: float,
     ) -> tuple[NDArray[np.float64], float]:
         """The optimal dual variables [Y] of document n given all others, and the violation of the old ones."""
-        raise NotImplementedError
 
     def as_weights(self, data: DocumentExamples, n: int, change: NDArray[np.float64]) -> NDArray[np.float64]:
         """The factors [Y] of the document in the change of each label's weights."""
@@ -107,7 +114,7 @@ def _unit(Y: int, y: int) -> Parts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DualMargin(DualLearner):
+class DualMargin(CoordinateDual):
     """The same for margins, whose scores have no scale of their own."""
 
     folds: int = knob(
@@ -121,9 +128,9 @@ class DualMargin(DualLearner):
 class _OneVsRest:
     """A dual variable for each document and label, t a times the document in the label's weights."""
 
+    @abstractmethod
     def margin_loss(self) -> str:
         """The loss, one of LOSSES."""
-        raise NotImplementedError
 
     def solve(
         self,
@@ -187,7 +194,7 @@ class DualRest(_OneVsRest, DualMargin):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DualRidge(_OneVsRest, DualLearner):
+class DualRidge(_OneVsRest, CoordinateDual):
     """Ridge regression of +1 and -1 on each label:  |w_y|^2 / 2 + C sum_n (t_ny - w_y.x_n)^2.
 
     The squared loss of :class:`DualRest`; on long documents a few passes are as good as convergence.

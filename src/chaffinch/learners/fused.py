@@ -4,8 +4,6 @@ A native row is an optimisation, never a second definition: a test runs over the
 with the learner's generic loop over the protocols.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from chaffinch.learners import (
@@ -24,10 +22,10 @@ from chaffinch.learners.cutting_plane import NSlack, OneSlack
 from chaffinch.learners.dual import DualCrammerSinger, DualLogistic, DualRest, DualRidge
 from chaffinch.learners.frank_wolfe import FrankWolfe
 from chaffinch.learners.incremental import DecisionLearner, PrefixLearner
+from chaffinch.learners.learner import FUSED, Native
 from chaffinch.learners.likelihood import Lbfgs, PrunedSgd, Sdca, Sgd
 from chaffinch.learners.maximum_likelihood import MaximumLikelihood, fits_lists, likelihood_of_lists
 from chaffinch.learners.online import Arow, MarginPerceptron, Mira, PassiveAggressive, Perceptron
-from chaffinch.learners.problem import Learner, Pass, Problem, State
 from chaffinch.scorers import FeatureScorer, Linear
 from chaffinch.scorers.contexts import ContextScorer
 from chaffinch.scorers.monomials import MonomialScorer
@@ -45,19 +43,6 @@ from chaffinch.structures import (
     SpanTree,
 )
 from chaffinch.structures.fertile import FertileMatching
-
-
-@dataclass(frozen=True)
-class Native:
-    """Passes in the core.
-
-    passes: run a learner on a problem with a number of threads, from the state of an earlier pass if it is not None
-    fits:   whether they apply to the problem: the layout of its examples, its options
-    """
-
-    passes: Callable[[Any, Problem, int, State | None], Iterator[Pass]]
-    fits: Callable[[Any, Problem], bool]
-
 
 _ONLINE = Native(native_chain.online_passes, native_chain.fits_online)
 _FRANK_WOLFE = Native(native_chain.frank_wolfe_passes, native_chain.fits_frank_wolfe)
@@ -77,7 +62,7 @@ _DOCUMENTS: dict[type, Any] = {
     ChoiceBatch: native_choice.batch_passes,
 }
 
-FUSED: dict[tuple[type, type, type], Native] = {
+ROWS: dict[tuple[type, type, type], Native] = {
     **{
         (Chain, Linear, rule): _ONLINE
         for rule in (Perceptron, MarginPerceptron, PassiveAggressive, Mira, Arow)
@@ -121,11 +106,4 @@ FUSED: dict[tuple[type, type, type], Native] = {
     (SpanTree, Linear, AdaGrad): Native(native_tree.adagrad_passes, native_tree.fits_tree),
 }
 
-
-def native(learner: Learner, problem: Problem) -> Native | None:
-    """The row for a problem, by the learner's type or its nearest base class."""
-    for kind in type(learner).__mro__:
-        row = FUSED.get((type(problem.structure), type(problem.scorer), kind))
-        if row is not None:
-            return row if row.fits(learner, problem) else None
-    return None
+FUSED.update(ROWS)

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from chaffinch.knobs import knob
-from chaffinch.learners.problem import CountLearner, Problem
+from chaffinch.learners.learner import CountLearner
+from chaffinch.learners.problem import Problem
 from chaffinch.text.binary_trees import ABOVE, is_part, labels, nodes
 from chaffinch.text.document import Tree
 from chaffinch.text.words import signature

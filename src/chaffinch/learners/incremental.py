@@ -1,5 +1,6 @@
 """Online learning with incremental search: updates at single decisions, or at the prefix where gold loses to a beam."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
@@ -10,8 +11,9 @@ from numpy.typing import NDArray
 from chaffinch import _core
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import check, knob
+from chaffinch.learners.learner import Learner
 from chaffinch.learners.online import MarginPerceptron, Mistake, OnlineLearner, Perceptron
-from chaffinch.learners.problem import Learner, Pass, Problem, example_order
+from chaffinch.learners.problem import Pass, Problem, example_order
 from chaffinch.scorers import Example
 from chaffinch.scorers.contexts import ContextFeatures, ContextScorer
 from chaffinch.search import Beam, EasiestFirst, IncrementalChain, LeftToRight
@@ -55,11 +57,11 @@ class SearchLearner(Learner):
                 self.learn(sentence, y.tolist(), number, draws, tally)
             yield self.epoch(number, tally, weights.scorer)
 
+    @abstractmethod
     def learn(
         self, sentence: "_Sentence", y: list[int], epoch: int, draws: Iterator[float], tally: "EpochTally"
     ) -> None:
         """Learn from one sentence."""
-        raise NotImplementedError
 
     def epoch(self, number: int, tally: "EpochTally", scorer: Callable[[], ContextScorer]) -> Pass:
         """The record of an epoch."""

@@ -11,7 +11,8 @@ from chaffinch.errors import DataError
 from chaffinch.kernels import GramRows, Kernel
 from chaffinch.kernels.kernel import NAMED
 from chaffinch.knobs import knob
-from chaffinch.learners.problem import CountLearner, Problem
+from chaffinch.learners.learner import CountLearner
+from chaffinch.learners.problem import Problem
 from chaffinch.scorers.neighbours import Neighbours
 from chaffinch.structures import Choice
 

@@ -10,7 +10,8 @@ from chaffinch import _core
 from chaffinch.knobs import knob
 from chaffinch.learners.choice import padded
 from chaffinch.learners.kernel_choice import GramExamples, KernelMachine, MarginChoice
-from chaffinch.learners.problem import Learner, Pass, Problem, example_order
+from chaffinch.learners.learner import Learner
+from chaffinch.learners.problem import Pass, Problem, example_order
 from chaffinch.scorers.dual import Dual
 
 BLOCK = 256  # rows of the Gram matrix at a time

@@ -10,8 +10,9 @@ import numpy as np
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
 from chaffinch.learners.kernel_choice import GramExamples, KernelMachine, MarginChoice
+from chaffinch.learners.learner import Learner
 from chaffinch.learners.online import Perceptron
-from chaffinch.learners.problem import Learner, Pass, Problem
+from chaffinch.learners.problem import Pass, Problem
 from chaffinch.scorers.dual import DualInTraining
 from chaffinch.scorers.voted import Voted
 from chaffinch.structures import Parts

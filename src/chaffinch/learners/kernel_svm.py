@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from chaffinch import _core
 from chaffinch.knobs import knob
 from chaffinch.learners.kernel_choice import GramExamples, KernelMachine, MarginChoice, taken
-from chaffinch.learners.problem import Learner, Pass, Problem
+from chaffinch.learners.learner import Learner
+from chaffinch.learners.problem import Pass, Problem
 from chaffinch.scorers.dual import Dual
 from chaffinch.scorers.pairwise import Pairwise
 

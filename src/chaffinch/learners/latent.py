@@ -5,6 +5,7 @@ expressed as potentials: 0 if a part may be used and -inf if not. So the structu
 sum over the full answers that agree with y.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -16,7 +17,8 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.knobs import knob
 from chaffinch.learners.costs import label_costs
 from chaffinch.learners.frank_wolfe import FrankWolfe
-from chaffinch.learners.problem import Learner, Pass, Problem, constant_gap, example_order
+from chaffinch.learners.learner import Learner
+from chaffinch.learners.problem import Pass, Problem, constant_gap, example_order
 from chaffinch.scorers import Linear
 from chaffinch.structures import Parts, Shape, require
 
@@ -99,9 +101,9 @@ class _LatentLearner(Learner):
             if best[0][0] == 0:
                 return
 
+    @abstractmethod
     def _epochs(self, problem: Problem, scorer: Linear) -> Iterator[tuple[str, float, Callable[[], Linear]]]:
         """Pass by pass from these weights: the name and value of the loss, and the present scorer."""
-        raise NotImplementedError
 
     def _started(self, problem: Problem, start: int) -> Linear:
         w = problem.scorer.layout.zeros()

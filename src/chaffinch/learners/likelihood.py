@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from chaffinch import _core
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
-from chaffinch.learners.problem import Learner, Pass, Problem, example_order, requires
+from chaffinch.learners.learner import Learner
+from chaffinch.learners.problem import Pass, Problem, example_order, requires
 from chaffinch.structures import Parts
 
 # Initial step size of SGD for binary features, up to this many per token; with more features it is smaller.

@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
-from chaffinch.learners.problem import Learner, Pass, Problem, constant_gap, requires
+from chaffinch.learners.learner import Learner
+from chaffinch.learners.problem import Pass, Problem, constant_gap, requires
 from chaffinch.learners.slack import most_violated_by_slack
 from chaffinch.structures import Parts, require
 

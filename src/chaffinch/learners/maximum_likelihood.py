@@ -15,7 +15,8 @@ from chaffinch import _core
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
 from chaffinch.learners.examples import ListExamples
-from chaffinch.learners.problem import Learner, Pass, Problem, State, requires
+from chaffinch.learners.learner import Learner
+from chaffinch.learners.problem import Pass, Problem, State, requires
 from chaffinch.scorers import PartFeatures
 from chaffinch.structures import Parts
 

@@ -1,5 +1,6 @@
 """Naive Bayes over weighted n-gram counts: multinomial, and its complement."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,8 @@ from chaffinch.errors import DataError
 from chaffinch.knobs import knob
 from chaffinch.learners.choice import ChoiceWeights, importance, padded
 from chaffinch.learners.examples import DocumentExamples
-from chaffinch.learners.problem import CountLearner, Problem
+from chaffinch.learners.learner import CountLearner
+from chaffinch.learners.problem import Problem
 
 Matrix = NDArray[np.float64]
 
@@ -30,9 +32,9 @@ class LabelCounts(CountLearner):
         """The weights from one pass of counting."""
         return self.weights(label_counts(problem), label_masses(problem))
 
+    @abstractmethod
     def weights(self, counts: Matrix, masses: Matrix) -> ChoiceWeights:
         """The weights from counts [F, Y] and the documents' mass of each label [Y]."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,6 @@
 """Online learners: predict one example at a time, and update the weights if the answer was wrong."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -7,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from chaffinch.knobs import knob
-from chaffinch.learners.problem import Learner, Pass, Problem, constant_gap, example_order, requires
+from chaffinch.learners.learner import Learner
+from chaffinch.learners.problem import Pass, Problem, constant_gap, example_order, requires
 from chaffinch.structures import Parts, Scorer
 
 TURNS = 50
@@ -49,13 +51,9 @@ class OnlineLearner(Learner):
         """Refuse structures without the required oracle."""
         requires(self, "kbest" if self.answers() > 1 else "argmax", problem)
 
+    @abstractmethod
     def mover(self, scorer: Any) -> Move:
         """The function that updates this scorer: the rule, or the rule with state between steps."""
-        return self.move
-
-    def move(self, scorer: Scorer[Any], x: Any, mistakes: list[Mistake], weight: float = 1.0) -> None:
-        """Update the weights for the mistakes on x, with this weight."""
-        raise NotImplementedError
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
         """The loop over the protocols; ``total`` is the sum of w over the steps up to ``summed``."""
@@ -108,7 +106,20 @@ def found_mistakes(learner: OnlineLearner, structure: Any, scorer: Any, x: Any, 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Perceptron(OnlineLearner):
+class UpdateRule(OnlineLearner):
+    """A rule whose step depends on the weights and the mistakes alone."""
+
+    def mover(self, scorer: Any) -> Move:
+        """The rule itself."""
+        return self.move
+
+    @abstractmethod
+    def move(self, scorer: Scorer[Any], x: Any, mistakes: list[Mistake], weight: float = 1.0) -> None:
+        """Update the weights for the mistakes on x, with this weight."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Perceptron(UpdateRule):
     """The structured perceptron.
 
         y_hat = argmax w.f(x, y)
@@ -134,7 +145,7 @@ class Perceptron(OnlineLearner):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MarginPerceptron(OnlineLearner):
+class MarginPerceptron(UpdateRule):
     """The perceptron with margin: winning by less than the margin counts as a mistake.
 
         y_hat = argmax w.f(x, y') + margin cost(y, y')
@@ -159,7 +170,7 @@ class MarginPerceptron(OnlineLearner):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PassiveAggressive(OnlineLearner):
+class PassiveAggressive(UpdateRule):
     """Passive-aggressive updates (PA-I) on the predicted answer.
 
         d   = f(x, y) - f(x, y_hat)

@@ -2,16 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import _core
-from chaffinch.errors import ConfigError
-from chaffinch.knobs import check
 from chaffinch.learners.costs import Cost, Costed
-from chaffinch.progress import Listener, keep_going
 from chaffinch.structures import require
 
 State = Mapping[str, NDArray[Any]]
@@ -75,56 +72,12 @@ class Pass:
     part: tuple[int, int] | None = None
 
 
-class Learner:
-    """A frozen dataclass of knobs: the config is the learner.
-
-    ``generic`` is its loop over the protocols, for any scorer and any structure with the oracle. If the table FUSED has
-    a native epoch for the structure, the scorer and the learner, ``passes`` runs that instead: an optimisation, never
-    a second definition.
-    """
+class Trains(Protocol):
+    """What the training loop runs."""
 
     def passes(self, problem: Problem, threads: int = 0, state: State | None = None) -> Iterator[Pass]:
-        """Train pass by pass; the caller decides when to stop. ``state``: the state of an earlier pass, to resume."""
-        from chaffinch.learners.fused import native
-
-        check(self)
-        self.check(problem)
-        row = native(self, problem)
-        if row is not None:
-            return self.until_done(row.passes(self, problem, threads, state))
-        if state is not None:
-            raise ConfigError(f"{type(self).__name__} cannot go on from a checkpoint")
-        return self.until_done(self.generic(problem))
-
-    def generic(self, problem: Problem) -> Iterator[Pass]:
-        """The passes over the protocols alone."""
-        raise NotImplementedError
-
-    def check(self, problem: Problem) -> None:
-        """Raise if this learner cannot train on the problem."""
-
-    def until_done(self, passes: Iterator[Pass]) -> Iterator[Pass]:
-        """The passes up to the one at which the learner's own stopping rule holds."""
-        return passes
-
-    def fit(self, problem: Problem, on_epoch: Listener = keep_going, threads: int = 0) -> Any:
-        """The model that is learnt from the problem."""
-        from chaffinch.learners.training import train_passes
-
-        return train_passes(self, problem, threads=threads, on_epoch=on_epoch).made
-
-
-class CountLearner(Learner):
-    """A learner that counts: a single pass is enough."""
-
-    def count(self, problem: Problem) -> Any:
-        """The model that is learnt by counting."""
-        raise NotImplementedError
-
-    def generic(self, problem: Problem) -> Iterator[Pass]:
-        """The one pass."""
-        made = self.count(problem)
-        yield Pass(1, {}, lambda: made, 1)
+        """Train pass by pass; ``state``: the state of an earlier pass, to resume."""
+        ...
 
 
 def example_order(n: int, seed: int, epoch: int) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError
-from chaffinch.learners.problem import Learner, Pass, Problem, State
+from chaffinch.learners.problem import Pass, Problem, State, Trains
 from chaffinch.progress import Listener, Progress, going_on, keep_going
 
 PATIENCE = 3
@@ -29,7 +29,7 @@ class Training:
 
 
 def train_passes(
-    learner: Learner,
+    learner: Trains,
     problem: Problem,
     *,
     threads: int = 0,
@@ -102,7 +102,7 @@ def _modelled(model: Callable[[Any], Any], made: Callable[[], Any]) -> Callable[
     return lambda: model(made())
 
 
-def _state(learner: Learner, one: Pass) -> State:
+def _state(learner: Trains, one: Pass) -> State:
     if one.state is None:
         raise ConfigError(
             f"{type(learner).__name__} cannot continue from a checkpoint; leave out the checkpoint"

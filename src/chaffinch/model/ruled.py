@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,8 @@ MOST_READINGS = 1024  # of a sentence, in search of one that obeys
 
 Mask = NDArray[np.bool_]
 
+Model = TypeVar("Model", bound=TaggingModel)
+
 
 def under_rules(model: Any, rules: Sequence[Rule]) -> Any:
     """The tagger whose labellings obey the rules; raises ConfigError if they name labels that it does not have."""
@@ -58,6 +60,28 @@ def under_rules(model: Any, rules: Sequence[Rule]) -> Any:
     except TooManyStates as e:
         warn_about_data(f"{e}; the {MOST_READINGS} best labellings are searched for one that obeys them")
     return FilteredModel(model, book)
+
+
+@dataclass(frozen=True)
+class Wrapper(Generic[Model]):
+    """A model under rules: labels, columns and the file are those of ``model``."""
+
+    model: Model
+    book: RuleBook
+
+    @property
+    def labels(self) -> LabelSet:
+        """The model's."""
+        return self.model.labels
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The model's."""
+        return self.model.columns
+
+    def packed(self) -> Packed:
+        """The model's."""
+        return self.model.packed()
 
 
 # -- chains
@@ -116,25 +140,13 @@ class RuledPotentials:
 
 
 @dataclass(frozen=True)
-class RuledChainModel:
+class RuledChainModel(Wrapper[ChainModel]):
     """A chain over the states of an automaton. The scores of labellings are those of ``model``.
 
     states: obey the rules over types, and what the model itself forbids
     """
 
-    model: ChainModel
-    book: RuleBook
     states: LabelStates
-
-    @property
-    def labels(self) -> LabelSet:
-        """The model's."""
-        return self.model.labels
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The model's."""
-        return self.model.columns
 
     @property
     def temperature(self) -> float:
@@ -208,10 +220,6 @@ class RuledChainModel:
         """Features and transitions; rivals obey the rules too."""
         self.decode(table, threads)
         return self._for(table).examples(table, which, question, threads)
-
-    def packed(self) -> Packed:
-        """The model's."""
-        return self.model.packed()
 
     def _check(self, table: TokenTable, found: NDArray[np.int32]) -> None:
         for n in _broken(table.ptr, found, self._walk, self.book.barred(table.ptr)):
@@ -307,21 +315,8 @@ class RuledIncrementalModel(IncrementalModel):
 
 
 @dataclass(frozen=True)
-class FilteredModel:
+class FilteredModel(Wrapper[TaggingModel]):
     """The best of a model's readings that obeys the rules. The readings come best first, so it is the best of all."""
-
-    model: TaggingModel
-    book: RuleBook
-
-    @property
-    def labels(self) -> LabelSet:
-        """The model's."""
-        return self.model.labels
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The model's."""
-        return self.model.columns
 
     def decode(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
         """The best reading that obeys."""
@@ -362,10 +357,6 @@ class FilteredModel:
     ) -> Iterable[TaggedSentence]:
         """Refused."""
         raise ConfigError("this model's answers under rules cannot be explained; leave the rules out")
-
-    def packed(self) -> Packed:
-        """The model's."""
-        return self.model.packed()
 
     def _barred(self, ptr: NDArray[np.int64]) -> Mask | None:
         """By outer label: one is barred if all its inner ones are."""

@@ -17,7 +17,8 @@ from chaffinch.learners.count import (
     emissions_by_rule,
     transitions,
 )
-from chaffinch.learners.problem import CountLearner, Problem
+from chaffinch.learners.learner import CountLearner
+from chaffinch.learners.problem import Problem
 from chaffinch.learners.smoothing import SMOOTHINGS
 from chaffinch.model import LabelSet, TaggingModel
 from chaffinch.model.chain import ChainModel

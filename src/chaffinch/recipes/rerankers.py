@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from chaffinch.knobs import knob
 from chaffinch.learners.frank_wolfe import FrankWolfe
+from chaffinch.learners.learner import Learner
 from chaffinch.learners.maximum_likelihood import ExpectedLoss, MaximumLikelihood
 from chaffinch.learners.online import Mira, Perceptron
-from chaffinch.learners.problem import Learner, Problem
+from chaffinch.learners.problem import Problem
 from chaffinch.learners.training import train_passes
 from chaffinch.model.reranker_file import ListWeights
 from chaffinch.modelfile import ModelFile, Requirements

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from chaffinch.evaluate import score_alignments
 from chaffinch.evaluate.tags import TagScorer
 from chaffinch.evaluate.trees import score_trees
-from chaffinch.learners.problem import Learner, Problem
+from chaffinch.learners.learner import Learner
+from chaffinch.learners.problem import Problem
 from chaffinch.learners.training import PATIENCE, Checkpoint, Training, train_passes
 from chaffinch.model import TaggingModel
 from chaffinch.model.associations import Pair

@@ -114,15 +114,18 @@ class Answering(ABC):
 
     def correction(self, model: Any, row: InputRow, body: CorrectionBody) -> Answer:
         """The corrected answer of a request: {"tags": ...}, {"label": ...}; checked."""
-        raise ConfigError(f"models of kind {self.name} are served read-only and take no corrections")
+        raise self._read_only()
 
     def pinned(self, row: InputRow, correction: Answer) -> Answer:
         """The answer to an input that was corrected: what the person said."""
-        raise NotImplementedError
+        raise self._read_only()
 
     def corrected_document(self, model: Any, row: InputRow, correction: Answer) -> Document:
         """The corrected input, to be exported and to train on."""
-        raise NotImplementedError
+        raise self._read_only()
+
+    def _read_only(self) -> ConfigError:
+        return ConfigError(f"models of kind {self.name} are served read-only and take no corrections")
 
     # -- learning
 

@@ -10,6 +10,7 @@ groups and possessive repeats are not regular and are refused.
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from re import _compiler, _constants, _parser  # type: ignore[attr-defined]  # private, but unchanged for decades
 from typing import Any
@@ -174,7 +175,7 @@ class _Symbols:
         return found
 
 
-class _Automaton:
+class _Automaton(ABC):
     """Sets of nodes as states, created on first use; -1 is the empty one."""
 
     def __init__(self, graph: _Graph, start: int, symbols: _Symbols) -> None:
@@ -209,8 +210,9 @@ class _Automaton:
     def _passes(self, symbol: int) -> frozenset[int]:
         return self._symbols.passed[symbol] if symbol >= 0 else frozenset()
 
+    @abstractmethod
     def _made(self, state: State, position: int, symbol: int) -> tuple[bool, State]:
-        raise NotImplementedError
+        """Whether there is a match here, and the state after this character."""
 
 
 class _Forward(_Automaton):

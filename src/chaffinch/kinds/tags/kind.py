@@ -23,7 +23,7 @@ from chaffinch.evaluate.spans import SpanOutputs
 from chaffinch.evaluate.tag_outputs import TagOutputs, tag_gain
 from chaffinch.files import STDIO, display_name, is_stream, writing, writing_text
 from chaffinch.kinds.corpora import Corpus, taken
-from chaffinch.kinds.kind import Contents, Doubt, Kind
+from chaffinch.kinds.kind import Contents, Doubt, Kind, UnitLabels
 from chaffinch.kinds.requests import ExplainRequest, PredictRequest, TrainRequest
 from chaffinch.kinds.tags.contents import tagger_contents
 from chaffinch.kinds.tags.output import (
@@ -76,7 +76,7 @@ _FURTHER = {k.name for k in knobs(TagOptions)}
 LOOKED_AT = 100  # documents in which the detection looks for a span
 
 
-class TagKind(Kind):
+class TagKind(Kind, UnitLabels):
     """Labels for the tokens of sentences."""
 
     plural = "sentences"
