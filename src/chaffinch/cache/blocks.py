@@ -184,6 +184,24 @@ class BlockFile:
             self._file.close()
 
 
+def drop_abandoned(folder: Path) -> None:
+    """Remove the unfinished files of processes that are gone."""
+    for path in folder.glob(".*.part*"):
+        owner = path.name.split(".part")[0].rpartition(".")[2]
+        if owner.isdigit() and not _is_running(int(owner)):
+            path.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def packed_strings(strings: Sequence[str]) -> bytes:
     """Strings as bytes: how many, their lengths, and their UTF-8.
 

@@ -14,11 +14,13 @@ from chaffinch.cli.training_report import (
     keep_smallest,
     keep_trained,
     show_self_training,
+    tell_estimate,
 )
 from chaffinch.corpus import FORMATS, detect
 from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.files import STDIO, refuse_unwritable
 from chaffinch.kinds import KINDS, Kind, kind_of_file
+from chaffinch.kinds.caching import cache_folder
 from chaffinch.kinds.corpora import joined
 from chaffinch.kinds.kind import refuse_strange_flags
 from chaffinch.kinds.requests import PredictRequest, TrainRequest
@@ -45,6 +47,7 @@ chaffinch train topics.csv -o topics.chaff --recipe svm --label-separator "|" --
 chaffinch train reviews.csv --dev dev.csv -o best.chaff --compare ridge,nb,maxent --report recipes.html
 chaffinch train linked.tsv -o links.chaff --pairs bitext.tsv
 chaffinch train few.conll -o names.chaff --self-train letters.txt --dev dev.conll
+chaffinch train large.tsv -o model.chaff --cache /tmp/large --dev dev.tsv
 chaffinch train lists.jsonl -o reranker.chaff --recipe perceptron
 """
 
@@ -153,6 +156,17 @@ def command(
     report: Annotated[
         Path | None, typer.Option(help="An HTML page: learning curve and reliability, comparison or sizes.")
     ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            help="Sentences and documents larger than memory: a folder for their ids; training reads DATA once and "
+            "streams over it, and a run that was stopped continues by the same command.",
+            metavar="DIR",
+        ),
+    ] = None,
+    keep_cache: Annotated[
+        bool, typer.Option("--keep-cache", help="Keep the cache for the next training on the same DATA.")
+    ] = False,
     settings: dict[str, Any] | None = None,
 ) -> None:
     """Train a model and write it to one file; the data determine the kind of model.
@@ -187,6 +201,8 @@ def command(
         self_train_rounds=self_train_rounds,
         self_train_confidence=self_train_confidence,
         report=report,
+        cache=cache,
+        keep_cache=keep_cache,
         settings=settings or {},
     )
     refuse_strange_flags(kind, asked)
@@ -201,6 +217,12 @@ def _train(kind: Kind, asked: TrainRequest) -> None:
     reading = {k.name for _, config in kind.columns for k in knobs(config)} & asked.settings.keys()
     told = asked.of_reader | {name: asked.settings[name] for name in reading}
     settings = {name: value for name, value in asked.settings.items() if name not in reading}
+    if asked.cache is not None:
+        _train_cached(kind, asked, told, settings)
+        return
+    if asked.keep_cache:
+        raise ConfigError("--keep-cache needs --cache DIR")
+    tell_estimate(kind, asked, told)
     beside = kind.beside(asked, told)
     corpora = {"train": joined([kind.read(path, told) for path in asked.data])}
     if asked.dev is not None:
@@ -253,6 +275,28 @@ def _train(kind: Kind, asked: TrainRequest) -> None:
         if not asked.json:
             show_self_training(kind, judged)
     keep_trained(asked, estimator, took, scores, facts, kind.calibration(estimator), accuracy, further)
+
+
+def _train_cached(kind: Kind, asked: TrainRequest, told: dict[str, str], settings: dict[str, Any]) -> None:
+    """Train on files that need not fit in memory; held-out data is scored, the training data is not."""
+    assert asked.cache is not None
+    for flag in ("compare", "max_size", "self_train", "rules", "report"):
+        if getattr(asked, flag) is not None:
+            raise ConfigError(f"--{flag.replace('_', '-')} cannot be combined with --cache")
+    if told.get("annotators") == "soft" or "weight" in told or "numbers" in told:
+        raise ConfigError("--annotators soft, --weight and --numbers cannot be combined with --cache")
+    estimator = kind.made(
+        asked.recipe, _by_knob(kind, asked.recipe, settings), asked.features, asked.seed, asked.threads
+    )
+    dev = None if asked.dev is None else kind.read(asked.dev, told)
+    tell_estimate(kind, asked, told)
+    with cache_folder(asked.cache, asked.keep_cache) as folder:
+        with progress_bar() as listener, clock() as took:
+            facts, remarks = kind.fit_cached(estimator, asked.data, told, folder, dev, listener)
+        scores = {} if dev is None else {"dev": kind.scores_of(kind.tally(estimator, dev))}
+        for remark in [*kind.remarks(estimator, told), *remarks]:
+            warn_about_data(remark)
+        keep_trained(asked, estimator, took, scores, facts, kind.calibration(estimator))
 
 
 def _refuse_without_self_training(asked: TrainRequest) -> None:

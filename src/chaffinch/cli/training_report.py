@@ -16,6 +16,7 @@ from chaffinch.errors import ConfigError, warn_about_data
 from chaffinch.files import writing_text
 from chaffinch.kinds import Kind
 from chaffinch.kinds.corpora import tenth_held_out
+from chaffinch.kinds.estimates import estimate
 from chaffinch.kinds.requests import TrainRequest
 from chaffinch.knobs import knobs
 from chaffinch.lab.learning_page import learning_page
@@ -48,6 +49,13 @@ def clock() -> Iterator[Clock]:
 def flat(scores: Scores) -> dict[str, float]:
     """Scores by split and name, as a model file keeps them."""
     return {f"{split}.{key}": value for split, found in scores.items() for key, value in found.items()}
+
+
+def tell_estimate(kind: Kind, asked: TrainRequest, told: Mapping[str, str]) -> None:
+    """Say on stderr what training on large files will need, before it begins."""
+    found = estimate(kind, asked.data, told)
+    if found is not None:
+        err.print(found.told(asked.cache))
 
 
 def keep_trained(
@@ -100,7 +108,8 @@ def keep_trained(
         return
     if estimator.choice_:
         out.print(estimator.choice_["told"], markup=False, highlight=False)
-    out.print(_table(scores))
+    if scores:
+        out.print(_table(scores))
     counted = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in facts.items())
     out.print(
         f"{recipe}: {counted}, trained in {took.wall_s:.2f} s{_gap(estimator)}{_best(estimator.history_)}; "

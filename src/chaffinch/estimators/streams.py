@@ -93,20 +93,25 @@ def sentence_tables(examples: Iterable[tuple[Any, Any]]) -> Iterator[TokenTable]
         yield labelled(table_of(X, columns), given.y)
 
 
+def fill_cache(path: Path, tables: Iterable[TokenTable], source: str = "") -> None:
+    """Write the cache of tables that come one by one."""
+    coming = iter(tables)
+    first = next(coming, None)
+    if first is None:
+        raise DataError("expected at least one sentence to train on, got none")
+    with CacheWriter(path, [*(n for n in first.names if n != LABEL), LABEL], source=source) as writer:
+        writer.add(first)
+        for table in coming:
+            writer.add(table)
+
+
 @contextmanager
 def cached_sentences(tables: Iterable[TokenTable], folder: str | Path | None) -> Iterator[Cache]:
     """A cache of tables that come one by one, in a folder that is dropped if it is not given."""
     with TemporaryDirectory(prefix="chaffinch-") as temporary:
         path = Path(temporary if folder is None else folder) / SENTENCES
         path.parent.mkdir(parents=True, exist_ok=True)
-        coming = iter(tables)
-        first = next(coming, None)
-        if first is None:
-            raise DataError("expected at least one sentence to train on, got none")
-        with CacheWriter(path, [*(n for n in first.names if n != LABEL), LABEL]) as writer:
-            writer.add(first)
-            for table in coming:
-                writer.add(table)
+        fill_cache(path, tables)
         cache = Cache.open(path)
         try:
             yield cache

@@ -22,7 +22,7 @@ from chaffinch.evaluate import Tally
 from chaffinch.evaluate.mistakes import NONE, Pieces
 from chaffinch.evaluate.outputs import Outputs
 from chaffinch.kinds.corpora import Corpus, size
-from chaffinch.kinds.requests import ExplainRequest, PredictRequest, TrainRequest
+from chaffinch.kinds.requests import ExplainRequest, Needs, PredictRequest, TrainRequest
 from chaffinch.kinds.weights import WeightColumn
 from chaffinch.knobs import Knob, Panel, configured, knobs, settings_of
 from chaffinch.model.candidates import CandidateList
@@ -311,6 +311,25 @@ class Kind(ABC):
     @abstractmethod
     def fit(self, estimator: Any, train: Any, dev: Any, on_epoch: Listener) -> None:
         """Train it; ``dev`` is held-out data to stop on, or None."""
+
+    def needs(self, corpora: Sequence[Any]) -> Needs | None:
+        """What training on these corpora needs, measured by a short trial; None: not known."""
+        return None
+
+    def fit_cached(
+        self,
+        estimator: Any,
+        paths: Sequence[Path],
+        told: Mapping[str, str],
+        folder: Path,
+        dev: Any,
+        on_epoch: Listener,
+    ) -> tuple[dict[str, int], list[str]]:
+        """Train it on files that need not fit in memory, through a cache in a folder.
+
+        Returns the facts of :meth:`facts`, and remarks on what was done otherwise than in memory.
+        """
+        raise ConfigError(f"--cache does not apply to {self.plural}; leave it out")
 
     @abstractmethod
     def tally(self, estimator: Any, corpus: Any) -> Tally:

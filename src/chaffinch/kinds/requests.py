@@ -45,12 +45,47 @@ class TrainRequest:
     self_train_confidence: float | None = None
     rules: Path | None = None
     report: Path | None = None
+    cache: Path | None = None
+    keep_cache: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
 
     @property
     def of_reader(self) -> dict[str, str]:
         """The options of readers that were given."""
         return {name: getattr(self, name) for name in READER_FLAGS if getattr(self, name) is not None}
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What training on a sample needs.
+
+    memory:       bytes in memory that grow with the data, besides the weights
+    features:     of the sample     growth: the power of the size of the data by which their number grows
+    weight_bytes: of a feature      most: bytes of weights that training from a cache holds
+    blocks:       bytes of the blocks that a cache has in memory at a time
+    passes:       what a whole training costs, in trainings of the sample as it was tried
+    """
+
+    memory: float
+    features: int
+    growth: float
+    weight_bytes: int
+    most: int
+    blocks: int
+    passes: float = 1.0
+
+    def seconds(self, spent: float) -> float:
+        """CPU seconds of a training on the sample, given those of the trial."""
+        return self.passes * spent
+
+    def cached(self, features: float) -> float:
+        """Bytes that training from a cache needs, for so many features: counted, or as weights, whichever is more."""
+        weights = min(features * self.weight_bytes, self.most)
+        return self.blocks + max(COUNTING * features, weights + INDEXED * weights / self.weight_bytes)
+
+
+COUNTING = 44  # bytes of a feature while features are counted
+INDEXED = 24  # bytes of a feature in an index
 
 
 class Restart(Exception):

@@ -1,0 +1,182 @@
+"""``chaffinch train --cache``: the estimate, the cache that is kept or dropped, and runs that are killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from chaffinch import load
+from chaffinch.errors import DataError
+from chaffinch.kinds import kind_of_file
+from chaffinch.kinds.caching import cache_folder, corpus_blocks, source_of
+from chaffinch.kinds.estimates import estimate
+from chaffinch.text.table import concatenated
+from commandline import Runner, run
+
+__all__ = ["run"]
+
+# Small blocks, one in memory at a time, and a checkpoint after each; every checkpoint takes a moment, to be killed in.
+SLOW = """
+import sys, time
+import chaffinch.learners.training as training
+import chaffinch.cache.sentences as sentences
+import chaffinch.recipes.crf_blocks as blocks
+training.CHECKPOINT_SECONDS, training.CHECKPOINT_SHARE, blocks.MIXED = -1, 0, 1
+sentences.CacheWriter.__init__.__kwdefaults__["tokens"] = 700
+save = training.Checkpoint.save
+def slowly(self, arrays):
+    save(self, arrays)
+    time.sleep(0.02)
+training.Checkpoint.save = slowly
+from chaffinch.cli import main
+sys.argv = ["chaffinch", *sys.argv[1:]]
+main()
+"""
+
+
+def column_file(path: Path, n: int = 900, seed: int = 0) -> Path:
+    rng = np.random.default_rng(seed)
+    lines = []
+    for _ in range(n):
+        for _ in range(int(rng.integers(1, 9))):
+            kind = int(rng.integers(3))
+            lines.append(
+                f"{('the', 'Name', 'word')[kind]}{rng.integers(50)}\t{('D', 'N', 'V')[kind]}\t{'XYZ'[kind]}"
+            )
+        lines.append("")
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def command(data: Path, model: Path, cache: Path) -> list[str]:
+    arguments = [
+        "train",
+        str(data),
+        "-o",
+        str(model),
+        "--cache",
+        str(cache),
+        "--threads",
+        "1",
+        "--passes",
+        "3",
+    ]
+    return [sys.executable, "-W", "ignore", "-c", SLOW, *arguments]
+
+
+def test_a_run_that_is_killed_at_any_moment_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    data = column_file(tmp_path / "d.tsv")
+    folder, model = tmp_path / "cache", tmp_path / "m.chaff"
+    subprocess.run(command(data, tmp_path / "whole.chaff", folder), check=True, timeout=300)
+    wanted = (tmp_path / "whole.chaff").read_bytes()
+    assert not folder.exists()
+
+    def saved() -> float:
+        point = folder / "checkpoint"
+        return point.stat().st_mtime_ns if point.exists() else 0.0
+
+    moments: list[Callable[[set[float]], bool]] = [
+        lambda _: any(folder.glob(".*part*")),
+        lambda _: (folder / "sentences.cache").exists(),
+        lambda seen: len(seen) >= 2,
+        lambda seen: len(seen) >= 6,
+    ]
+    for now in moments:
+        started = subprocess.Popen(command(data, model, folder), stderr=subprocess.DEVNULL)
+        seen: set[float] = set()
+        while started.poll() is None and not now(seen - {0.0}):
+            seen.add(saved())
+            time.sleep(0.0005)
+        assert started.poll() is None
+        os.kill(started.pid, signal.SIGKILL)
+        started.wait()
+        assert not model.exists()
+    assert saved() > 0
+    subprocess.run(command(data, model, folder), check=True, timeout=300, stdout=subprocess.DEVNULL)
+    assert model.read_bytes() == wanted
+    assert (
+        list(folder.iterdir()) == []
+    )  # the first run made the folder, and this one leaves it as it found it
+
+
+def test_a_cache_is_kept_and_used_again_and_refused_if_stale(run: Runner, tmp_path: Path) -> None:
+    data, folder = column_file(tmp_path / "d.tsv", 100), tmp_path / "c"
+    first = run("train", data, "-o", tmp_path / "a.chaff", "--cache", folder, "--keep-cache")
+    assert "bytes a token" in first.err
+    kept = (folder / "sentences.cache").stat().st_mtime_ns
+    run("train", data, "-o", tmp_path / "b.chaff", "--cache", folder, "--keep-cache")
+    assert (folder / "sentences.cache").stat().st_mtime_ns == kept
+    assert (tmp_path / "a.chaff").read_bytes() == (tmp_path / "b.chaff").read_bytes()
+    column_file(data, 100, seed=1)
+    stale = run("train", data, "-o", tmp_path / "c.chaff", "--cache", folder)
+    assert "was made from other data" in stale.err
+    assert not (tmp_path / "c.chaff").exists()
+    (folder / "sentences.cache").write_bytes(b"CHAFFBLK")
+    damaged = run("train", data, "-o", tmp_path / "c.chaff", "--cache", folder)
+    assert "is not a cache" in damaged.err
+    assert "Traceback" not in damaged.err
+
+
+@pytest.mark.parametrize("flags", [["--compare", "crf,hmm"], ["--recipe", "hmm"], ["--max-size", "1MB"]])
+def test_what_needs_all_data_is_refused_with_a_cache(run: Runner, tmp_path: Path, flags: list[str]) -> None:
+    data = column_file(tmp_path / "d.tsv", 20)
+    found = run("train", data, "-o", tmp_path / "m.chaff", "--cache", tmp_path / "c", *flags)
+    assert "cache" in found.err
+    assert "--keep-cache needs" in run("train", data, "-o", tmp_path / "m", "--keep-cache").err
+
+
+def test_a_file_is_read_block_by_block_as_it_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chaffinch.corpus.record_blocks.SIZE", 3000)
+    data = column_file(tmp_path / "d.tsv")
+    kind = kind_of_file(data)
+    told: dict[str, str] = {}
+    found = list(corpus_blocks(kind, [data, data], told, print))
+    assert len(found) > 4
+    whole = kind.read(data, told)
+    assert concatenated(found).lists("w") == whole.lists("w") * 2
+    assert concatenated(found).lists("y") == whole.lists("y") * 2
+    one = source_of(kind, [data], told)
+    assert one != source_of(kind, [data, data], told)
+    assert one != source_of(kind, [data], {"label": "2"})
+
+
+def test_an_estimate_is_told_before_a_large_file_is_trained_on(tmp_path: Path) -> None:
+    data = column_file(tmp_path / "d.tsv", 60_000)
+    kind = kind_of_file(data)
+    assert estimate(kind, [data], {}) is None
+    found = estimate(kind, [data], {}, least=1)
+    assert found is not None
+    assert 0.1e9 < found.cached <= found.memory < 2e9
+    assert found.seconds > 0
+    assert "--cache DIR uses" in found.told(None)
+
+
+def test_the_files_of_a_training_that_failed_stay(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+
+    def fails() -> None:
+        with cache_folder(folder, keep=False) as made:
+            (made / "sentences.cache").write_bytes(b"")
+            raise DataError("no")
+
+    with pytest.raises(DataError):
+        fails()
+    assert (folder / "sentences.cache").exists()
+    (folder / f".x.{2**22 + 1}.part").write_bytes(b"")  # of a process that is gone
+    with cache_folder(folder, keep=False):
+        assert not list(folder.glob(".*part"))
+    assert not (folder / "sentences.cache").exists()
+
+
+def test_the_model_of_a_cache_answers_as_any_other(run: Runner, tmp_path: Path) -> None:
+    data = column_file(tmp_path / "d.tsv", 200)
+    run("train", data, "-o", tmp_path / "m.chaff", "--cache", tmp_path / "c", "--dev", data)
+    assert load(tmp_path / "m.chaff").predict([["Name3", "word1"]]) == [["Y", "Z"]]
