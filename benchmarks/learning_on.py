@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.corpora import corpus
-from benchmarks.defaults_documents import CORPORA
+from benchmarks.defaults_documents import CORPORA, cut
 
 CORRECTIONS = 5
 WATCHED = 2500
@@ -87,8 +87,9 @@ class Texts:
 
     def __init__(self, name: str) -> None:
         data = CORPORA[name]()
-        self.train = data.train
-        self.held = data.test[0][:WATCHED], data.test[1][:WATCHED]
+        # In random order: a file may be sorted by label.
+        (self.train,) = cut(*data.train, len(data.train[0]))
+        (self.held,) = cut(*data.test, WATCHED)
 
     def trained(self, n: int) -> Any:
         from chaffinch import Classifier

@@ -7,8 +7,13 @@ import chaffinch
 from chaffinch import Classifier, Tagger, samples
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.encoder import FeatureEncoder
+from chaffinch.learners.dual import DualCrammerSinger, DualLogistic, DualRest, DualRidge
+from chaffinch.learners.examples import DocumentExamples
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.recipes.crf import Crf
+from chaffinch.recipes.document_step import corrected, takes_steps
+from chaffinch.recipes.document_task import suited
+from chaffinch.recipes.partial_fit import Increment
 from chaffinch.text.table import TokenTable, concatenated
 
 N, HELD_OUT = 600, 600
@@ -233,3 +238,84 @@ def test_a_classifier_that_was_loaded_says_that_it_cannot_learn_on(tmp_path):
         loaded.partial_fit(X[:1], y[:1])
     with pytest.raises(ConfigError, match="can forget"):
         loaded.forget(X[:1])
+
+
+LINEAR = [r.name for r in Classifier.recipes if Increment.possible(r.config()) or takes_steps(r.config())]
+
+
+@pytest.mark.parametrize("recipe", [name for name in LINEAR if not name.endswith("nb")])
+def test_a_correction_of_a_linear_classifier_taught_ten_times_is_right_and_harms_nothing(recipe, tmp_path):
+    (X, y), (held_out, gold) = topics(0, 400), topics(400, 1400)
+    fitted = Classifier(recipe, threads=1, calibrate=False).fit(X, y)
+    before = fitted.predict(held_out)
+    for n in np.flatnonzero(before != np.array(gold))[:3].tolist():
+        classifier = Classifier(recipe, threads=1, calibrate=False).fit(X, y)
+        for _ in range(10):
+            classifier.partial_fit([held_out[n]], [gold[n]])
+        after = classifier.predict(held_out)
+        assert after[n] == gold[n]
+        assert np.mean(after == np.array(gold)) > np.mean(before == np.array(gold)) - 0.003
+        assert np.mean(after != before) < 0.02
+        model = classifier.model_
+        assert classifier.partial_fit([held_out[n]], [gold[n]]).model_ is model
+    classifier.save(tmp_path / "m.chaff")
+    loaded = chaffinch.load(tmp_path / "m.chaff")
+    assert np.array_equal(loaded.predict_proba(held_out), classifier.predict_proba(held_out))
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [DualRidge(), DualRest(loss="hinge"), DualRest(), DualCrammerSinger(), DualLogistic(C=3.0)],
+    ids=lambda one: f"{type(one).__name__} {getattr(one, 'loss', '')}",
+)
+def test_the_duals_of_one_document_are_the_optimum_of_its_own_objective(learner):
+    rng = np.random.default_rng(0)
+    Y, y, C, square = 4, 2, learner.C, 0.8
+    scores = rng.normal(size=Y)
+    data = DocumentExamples(
+        ptr=np.array([0, 1]),
+        ids=np.zeros(1, np.int32),
+        values=np.full(1, np.sqrt(square), np.float32),
+        F=1,
+        label_ptr=np.array([0, 1]),
+        labels=np.array([y], np.int32),
+        Y=Y,
+    )
+    t = np.where(np.arange(Y) == y, 1.0, -1.0)
+
+    def objective(b):  # |b x|^2 / 2 + C loss(s + b |x|^2)
+        s = scores + b * square
+        short = np.maximum(0, 1 - t * s)
+        loss = {
+            "DualRidge": lambda: np.square(1 - t * s).sum(),
+            "DualRest": lambda: (short if learner.loss == "hinge" else short**2).sum(),
+            "DualCrammerSinger": lambda: max(0.0, np.max(s + (np.arange(Y) != y)) - s[y]),
+            "DualLogistic": lambda: np.log(np.exp(s).sum()) - s[y],
+        }[type(learner).__name__]()
+        return square * (b @ b) / 2 + C * loss
+
+    duals, _ = learner.solve(data, 0, scores, np.zeros(Y), square, C)
+    best = learner.as_weights(data, 0, duals)
+    least = objective(best)
+    for size in (1e-3, 1e-2, 0.3):
+        for _ in range(200):
+            assert objective(best + size * rng.normal(size=Y)) >= least - 1e-9
+    again, missed = learner.solve(data, 0, scores + best * square, duals, square, C)
+    assert np.allclose(again, duals, atol=1e-6)
+    assert missed < 1e-6
+
+
+def test_a_step_changes_the_weights_of_the_documents_own_features_alone():
+    X, y = topics(0, 300)
+    classifier = Classifier("ridge", threads=1, calibrate=False).fit(X, y)
+    model = classifier.model_
+    wrong = next(k for k, name in enumerate(model.classes.tolist()) if name != y[0])
+    rows = model.encoder.rows([X[0]], None, 1)
+    learner = suited(classifier.config_, True, len(X))
+    made, factor = corrected(model, learner, rows, np.array([wrong], np.int32), np.ones(1))
+    changed = np.flatnonzero((made.w != model.w).any(axis=1))
+    assert set(changed.tolist()) <= set(rows.ids.tolist())
+    assert made.scores_of_rows(rows, 1).argmax() == wrong
+    assert factor >= 1
+    none = model.encoder.rows(["zyzzyva"], None, 1)
+    assert corrected(model, learner, none, np.array([wrong], np.int32), np.ones(1)) is None

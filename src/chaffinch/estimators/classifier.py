@@ -29,7 +29,8 @@ from chaffinch.knobs import check
 from chaffinch.learners.kernel_choice import KernelChoice
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIER, takes_several_labels, unpacked
-from chaffinch.recipes.document_task import DocumentTask, train_classifier, without_own_folds
+from chaffinch.recipes.document_step import corrected, takes_steps
+from chaffinch.recipes.document_task import DocumentTask, suited, train_classifier, without_own_folds
 from chaffinch.recipes.partial_fit import COUNTED, Increment
 from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.trust.confidence import Confidence
@@ -74,6 +75,7 @@ class Classifier(DocumentPredictions):
     _lessons: Lessons | None = None
     _settled: tuple[Any, Any] | None = None
     _rows: tuple[Any, Any] | None = None  # the encoder and the rows of the lessons
+    _stepped: int = 0  # texts that were taken in since the last training on all of them
 
     def __init__(
         self,
@@ -142,6 +144,7 @@ class Classifier(DocumentPredictions):
         learnt = plain and self._increment is None
         self._lessons = Lessons.of(documents_and_numbers(X)[0], y, sample_weight) if learnt else None
         self._rows = trained.memory if self._lessons is not None else None
+        self._stepped = 0
         self._settled = (task.features, config) if self._lessons is not None else None
         return self
 
@@ -150,9 +153,10 @@ class Classifier(DocumentPredictions):
         """Learn from more documents: ``partial_fit(X, y, classes=None, sample_weight=None, beside=None)``.
 
         A linear classifier that ``fit`` trained on texts with one label each trains on all documents, with the settings
-        that it has. A few texts with known labels join the rows that are kept in memory; features and calibration stay
-        as they are. If that does not make them right, and for larger lessons, everything is done anew: new words and
-        labels are taken in, and probabilities calibrated again. A text that is known with the same label changes
+        that it has. A few texts with known labels are taken in by the smallest change of the weights that makes them
+        right; features and calibration stay as they are. After one such text for each hundred, all rows that are kept
+        in memory are trained on. If that does not make them right, and for larger lessons, everything is done anew: new
+        words and labels are taken in, and probabilities calibrated again. A text that is known with the same label changes
         nothing unless it is still wrong (then it counts twice as much), and one that is known with another label takes
         its place. Otherwise the recipes loglinear, perceptron, nb and complement-nb update their weights or counts; the
         first call needs all classes, and fixes the features of text.
@@ -185,7 +189,7 @@ class Classifier(DocumentPredictions):
         task = dataclasses.replace(task, features=features, keep=True)
         trained = CLASSIFIERS.by_config(config).train(task, config)
         self._keep(trained.model, config, trained.history, trained.confidence)
-        self._lessons, self._rows = lessons, trained.memory
+        self._lessons, self._rows, self._stepped = lessons, trained.memory, 0
         return self
 
     def _learnt_on(
@@ -209,6 +213,12 @@ class Classifier(DocumentPredictions):
         new = [more.texts[k] for k in np.flatnonzero(fresh).tolist()]
         if new:
             rows = rows.above(encoder.rows(new, None, self.threads))
+        if kept.all() and self._stepped + len(more.texts) <= max(1, len(lessons.texts) // 100):
+            stepped = self._step(lessons, more, task.importance)
+            if stepped is not None:
+                self._stepped += len(more.texts)
+                self._lessons, self._rows = stepped, (encoder, rows)
+                return True
         task = dataclasses.replace(task, features=features, ready=(encoder, rows), calibrate=False)
         trained = CLASSIFIERS.by_config(config).train(task, without_own_folds(config, True))
         model = dataclasses.replace(trained.model, calibration=self.model_.calibration)
@@ -216,8 +226,33 @@ class Classifier(DocumentPredictions):
         if (given != np.asarray(more.labels)).any():
             return False
         self._keep(model, config, trained.history, self.confidence_)
-        self._lessons, self._rows = lessons, (encoder, rows)
+        self._lessons, self._rows, self._stepped = lessons, (encoder, rows), 0
         return True
+
+    def _step(self, lessons: Lessons, more: Lessons, importance: NDArray[np.float32]) -> Lessons | None:
+        """Take a few texts into the weights, which change as little as makes them right; None if that cannot be.
+
+        The documents, with the weights that this took.
+        """
+        _, config = self._settled or (None, None)
+        learner = suited(config, True, len(lessons.texts))
+        if not takes_steps(learner):
+            return None
+        last = {text: n for n, text in enumerate(lessons.texts)}
+        at = np.array([last[text] for text in more.texts], np.int64)
+        if len(np.unique(at)) < len(at):
+            return None
+        place = {label: k for k, label in enumerate(self.model_.classes.tolist())}
+        y = np.array([place[label] for label in more.labels], np.int32)
+        rows = self.model_.encoder.rows(more.texts, None, self.threads)
+        found = corrected(self.model_, learner, rows, y, importance[at])
+        if found is None:
+            return None
+        model, factor = found
+        self._keep(model, config, self.history_, self.confidence_)
+        weight = lessons.weight.copy()
+        weight[at] *= factor
+        return dataclasses.replace(lessons, weight=weight)
 
     # -- keeping ----------------------------------------------------------------------------------------------
 
