@@ -286,12 +286,15 @@ def test_the_duals_of_one_document_are_the_optimum_of_its_own_objective(learner)
     def objective(b):  # |b x|^2 / 2 + C loss(s + b |x|^2)
         s = scores + b * square
         short = np.maximum(0, 1 - t * s)
-        loss = {
-            "DualRidge": lambda: np.square(1 - t * s).sum(),
-            "DualRest": lambda: (short if learner.loss == "hinge" else short**2).sum(),
-            "DualCrammerSinger": lambda: max(0.0, np.max(s + (np.arange(Y) != y)) - s[y]),
-            "DualLogistic": lambda: np.log(np.exp(s).sum()) - s[y],
-        }[type(learner).__name__]()
+        match learner:
+            case DualRidge():
+                loss = np.square(1 - t * s).sum()
+            case DualRest():
+                loss = (short if learner.loss == "hinge" else short**2).sum()
+            case DualCrammerSinger():
+                loss = max(0.0, np.max(s + (np.arange(Y) != y)) - s[y])
+            case _:
+                loss = np.log(np.exp(s).sum()) - s[y]
         return square * (b @ b) / 2 + C * loss
 
     duals, _ = learner.solve(data, 0, scores, np.zeros(Y), square, C)
