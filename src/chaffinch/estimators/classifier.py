@@ -158,8 +158,8 @@ class Classifier(DocumentPredictions):
         in memory are trained on. If that does not make them right, and for larger lessons, everything is done anew: new
         words and labels are taken in, and probabilities calibrated again. A text that is known with the same label
         changes nothing unless it is still wrong (then it counts twice as much); one that is known with another label
-        takes its place. Otherwise the recipes loglinear, perceptron, nb and complement-nb update their weights or counts; the
-        first call needs all classes, and fixes the features of text.
+        takes its place. Otherwise the recipes loglinear, perceptron, nb and complement-nb update their weights or
+        counts; the first call needs all classes, and fixes the features of text.
 
         >>> classifier = Classifier("ridge").fit(["good tea", "bad tea"], ["+", "-"])
         >>> classifier.partial_fit(["lovely cake"], ["+"]).predict(["lovely"]).tolist()
