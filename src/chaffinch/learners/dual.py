@@ -269,7 +269,7 @@ class DualCrammerSinger(DualMargin):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DualLogistic(DualLearner):
+class DualLogistic(CoordinateDual):
     """Multinomial logistic regression.
 
         primal  P = |w|^2 / 2 + C sum_n (log sum_y exp(w_y.x_n) - sum_y q_ny w_y.x_n)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from chaffinch.features.rows import SparseRows
 from chaffinch.learners.choice_gradient import ChoiceBatch, ChoicePerceptron, ChoiceSgd
-from chaffinch.learners.dual import DualCrammerSinger, DualLearner
+from chaffinch.learners.dual import CoordinateDual, DualCrammerSinger
 from chaffinch.learners.examples import DocumentExamples
 from chaffinch.model.classifier import ClassifierModel
 from chaffinch.model.quantised import quantised
@@ -33,7 +33,7 @@ PASSIVE_AGGRESSIVE = DualCrammerSinger(C=1e6)
 
 def takes_steps(learner: Any) -> bool:
     """Whether a learner's weights can take single documents in: they are linear, without a trained intercept."""
-    if isinstance(learner, DualLearner):
+    if isinstance(learner, CoordinateDual):
         return not learner.bias
     return isinstance(learner, ChoiceSgd | ChoiceBatch | ChoicePerceptron)
 
@@ -43,7 +43,7 @@ def corrected(
     learner: Any,
     rows: SparseRows,
     y: NDArray[np.int32],
-    weight: NDArray[np.float64],
+    weight: NDArray[np.floating],
 ) -> tuple[ClassifierModel, NDArray[np.float64]] | None:
     """The model that gives these documents their labels, and the factors of their weights that this took.
 
@@ -80,7 +80,7 @@ def corrected(
     for _ in range(DOUBLINGS + 1):
         for _ in range(ROUNDS if N > 1 else 1):
             for n in range(N):
-                if isinstance(learner, DualLearner):
+                if isinstance(learner, CoordinateDual):
                     C = learner.C * float(weight[n] * factor[n])
                     then, _ = learner.solve(data, n, scores(n), alpha[n], squares[n], C)
                     change = learner.as_weights(data, n, then - alpha[n])
