@@ -1,6 +1,6 @@
 """Every native row of the table FUSED learns what its learner's generic loop over the protocols learns."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from chaffinch.learners.cutting_plane import NSlack, OneSlack
 from chaffinch.learners.dual import DualCrammerSinger, DualLogistic, DualRest, DualRidge
 from chaffinch.learners.examples import ContextExamples, ListExamples, SegmentExamples
 from chaffinch.learners.frank_wolfe import FrankWolfe
-from chaffinch.learners.incremental import DecisionLearner, PrefixLearner
+from chaffinch.learners.incremental import STRETCH, DecisionLearner, PrefixLearner
 from chaffinch.learners.learner import FUSED, Learner, native
 from chaffinch.learners.likelihood import Lbfgs, PrunedSgd, Sdca, Sgd
 from chaffinch.learners.maximum_likelihood import MaximumLikelihood
@@ -124,10 +124,15 @@ def segments(*, margin: bool = False) -> Problem:
     return Problem(scorer.structure, scorer, examples, None, cost, seed=1)
 
 
-def searched(search: Any, *, legal: bool = False, known: bool = False) -> Problem:
-    """Sentences of up to nine tokens, with contexts of labels to the left, on both sides for easiest-first search."""
+def searched(
+    search: Any,
+    *,
+    legal: bool = False,
+    known: bool = False,
+    lengths: Sequence[int] = (3, 5, 1, 9, 4, 0, 5, 7, 2, 6),
+) -> Problem:
+    """Short sentences with contexts of labels to the left, on both sides for easiest-first search."""
     rng = np.random.default_rng(6)
-    lengths = [3, 5, 1, 9, 4, 0, 5, 7, 2, 6]
     F, Y, T = 12, 4, sum(lengths)
     left = [ContextTemplate([-1], 1, -1), ContextTemplate([-2, -1], 1, -1), ContextTemplate([-1], 3, 0)]
     right = [ContextTemplate([1], 1, -1), ContextTemplate([-1, 1], 3, 0), ContextTemplate([2], 1, -1)]
@@ -262,6 +267,10 @@ CASES: list[Case] = [
     (PrefixLearner(rule=Perceptron(**online)), lambda: searched(Beam(width=3)), EVERY),
     (PrefixLearner(rule=Perceptron(**online), violation="early"), lambda: searched(Beam(width=2)), EVERY),
     (PrefixLearner(rule=Perceptron(**online), min_updates=3), lambda: searched(Beam(width=3)), EVERY),
+    *(
+        (PrefixLearner(rule=Perceptron(**online), min_updates=n), lambda: searched(Beam()), EVERY)
+        for n in (5, 12)
+    ),
     (PrefixLearner(rule=Mira(**online)), lambda: searched(Beam(width=3), legal=True), EVERY),
     (
         PrefixLearner(rule=Perceptron(**online)),
@@ -289,9 +298,26 @@ def test_a_native_row_learns_what_the_generic_loop_learns(case: Case) -> None:
     if apart > 0:
         for one, other in zip(ours, plain, strict=True):
             np.testing.assert_allclose(table(one.model()), table(other.model()), atol=apart)
+            assert one.scores.get("wrong") == pytest.approx(other.scores.get("wrong"))
     found, wanted = table(ours[-1].model(), problem), table(plain[-1].model())
     assert np.abs(wanted).max() > 0.01
     np.testing.assert_allclose(found, wanted, atol=apart if apart > 0 else 0.01)
+
+
+def test_easiest_first_search_learns_a_long_sentence_in_stretches() -> None:
+    problem = searched(EasiestFirst(), lengths=[STRETCH + 3])
+    learner = DecisionLearner(rule=Perceptron(epochs=1))
+    (ours,), (plain,) = list(learner.passes(problem, 1)), list(learner.generic(problem))
+    np.testing.assert_allclose(table(ours.model()), table(plain.model()), atol=EVERY)
+
+
+@pytest.mark.parametrize("learner", [DecisionLearner(), PrefixLearner()])
+def test_sentences_of_weight_two_take_steps_of_two(learner: Any) -> None:
+    problem = searched(Beam() if isinstance(learner, PrefixLearner) else LeftToRight())
+    twice = replace(problem, weight=np.full(len(problem.examples), 2.0))
+    assert native(learner, twice) is None
+    (*_, plain), (*_, double) = learner.generic(problem), learner.generic(twice)
+    np.testing.assert_allclose(table(double.model()), 2 * table(plain.model()), atol=1e-5)
 
 
 def test_every_native_row_is_held_against_its_generic_loop() -> None:
