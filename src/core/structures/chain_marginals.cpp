@@ -113,7 +113,7 @@ void hand_over(const ChainProgramme<Ring>& p, const Gathered<typename Ring::Real
 
 // y_{T-1} from the last row, then each y_{t-1} from  alpha_{t-1} (x) W into the state just drawn.
 template <class Ring, class In>
-void draw(ChainProgramme<Ring>& p, const ChainSentence<In>& x, machine::Random& random, std::vector<double>& mass,
+[[gnu::noinline]] void draw(ChainProgramme<Ring>& p, const ChainSentence<In>& x, machine::Random& random, std::vector<double>& mass,
           std::int32_t* labels) {
     const auto weight = [](typename Ring::Real v) {
         if constexpr (Ring::zero == 0)
@@ -164,7 +164,7 @@ CHAFFINCH_HOT void sum_prepare(Sum<float>& p, const ChainPotentials<float>& pote
     p.prepare(potentials);
     p.transpose();
 }
-void sum_prepare(Sum<double>& p, const ChainPotentials<double>& potentials) {
+template <class Ring, class In> [[gnu::noinline]] void sum_prepare(ChainProgramme<Ring>& p, const ChainPotentials<In>& potentials) {
     p.prepare(potentials);
     p.transpose();
 }
@@ -173,11 +173,11 @@ CHAFFINCH_HOT Outcome sum_both(Sum<float>& p, const ChainSentence<float>& x, Gat
                                const ChainExpectations<float>& out) {
     return forward_backward(p, x, e, out);
 }
-template <class Ring, class In> Outcome sum_forward(ChainProgramme<Ring>& p, const ChainSentence<In>& x) {
+template <class Ring, class In> [[gnu::noinline]] Outcome sum_forward(ChainProgramme<Ring>& p, const ChainSentence<In>& x) {
     return forward_only(p, x);
 }
 template <class Ring, class In>
-Outcome sum_both(ChainProgramme<Ring>& p, const ChainSentence<In>& x, Gathered<typename Ring::Real>& e,
+[[gnu::noinline]] Outcome sum_both(ChainProgramme<Ring>& p, const ChainSentence<In>& x, Gathered<typename Ring::Real>& e,
                  const ChainExpectations<In>& out) {
     return forward_backward(p, x, e, out);
 }
@@ -199,20 +199,24 @@ template <class Real> struct ChainMarginals<Real>::State {
         Outcome outcome = pass(narrow, narrow_gathered);
         if (outcome == Outcome::exact) return use(narrow, narrow_gathered), Found{narrow.log_total()};
         if constexpr (sizeof(Real) == 4) {
-            if (!std::exchange(wide_ready, true)) wide.prepare(potentials), wide.transpose();
+            if (!std::exchange(wide_ready, true)) sum_prepare(wide, potentials);
             outcome = pass(wide, wide_gathered);
             if (outcome == Outcome::exact) return use(wide, wide_gathered), Found{wide.log_total()};
         }
-        if (!std::exchange(log_ready, true)) logarithmic.prepare(potentials), logarithmic.transpose();
+        if (!std::exchange(log_ready, true)) sum_prepare(logarithmic, potentials);
         outcome = pass(logarithmic, wide_gathered);
         if (outcome == Outcome::exact) return use(logarithmic, wide_gathered), Found{logarithmic.log_total()};
-        logarithmic.lift(x);
-        std::int64_t blocked = logarithmic.forward(x);
-        if (blocked == x.T - 1) {
-            logarithmic.lift(x, false);
-            if (logarithmic.forward(x) < 0) blocked = x.T;
-        }
-        return Found{impossible, blocked};
+        return Found{impossible, blocked(x)};
+    }
+
+    // The first position that no labelling reaches; T if only the end is out of reach.
+    std::int64_t blocked(const ChainSentence<Real>& x) {
+        const auto reached = [&](bool ends) {
+            logarithmic.lift(x, ends);
+            return logarithmic.forward(x);
+        };
+        const std::int64_t position = reached(true);
+        return position == x.T - 1 && reached(false) < 0 ? x.T : position;
     }
 };
 
