@@ -231,13 +231,24 @@ void bind_classify(nb::module_& m) {
     logistic
         .def(
             "__init__",
-            [](Logistic* self, const DocumentRows& rows, In<float, 2> q, In<float> C) {
+            [](Logistic* self, const DocumentRows& rows, In<float, 2> q, In<float> C, bool whole) {
                 const auto Y = static_cast<std::int64_t>(q.shape(1));
                 rows.check_targets(q, Y);
                 rows.check_penalties(C);
-                new (self) Logistic{&rows, Y, learners::DualLogistic(rows.examples, span(q), span(C), Y)};
+                new (self) Logistic{&rows, Y, learners::DualLogistic(rows.examples, span(q), span(C), Y, whole)};
             },
-            nb::arg("rows"), nb::arg("targets").noconvert(), nb::arg("C").noconvert(), nb::keep_alive<1, 2>())
+            nb::arg("rows"), nb::arg("targets").noconvert(), nb::arg("C").noconvert(), nb::arg("whole") = false,
+            nb::keep_alive<1, 2>())
+        .def(
+            "load",
+            [](Logistic& self, In<float, 2> w) {
+                expect(self.solver.whole(), "DualLogistic.load needs whole=True");
+                expect(static_cast<std::int64_t>(w.shape(0)) == self.rows->examples.F + 1 &&
+                           static_cast<std::int64_t>(w.shape(1)) == self.solver.S(),
+                       "w must be [features + 1, padded labels]");
+                self.solver.load(span(w));
+            },
+            nb::arg("w").noconvert(), "Weights that other documents have moved as well.")
         .def(
             "run",
             [](Logistic& self, In<std::int64_t> order) {

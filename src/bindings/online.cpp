@@ -44,6 +44,12 @@ class ChainTrainer {
         return counted(online_epoch(search_, rule_, weights_, span(order)));
     }
 
+    void begin(In<float> w) {
+        expect(static_cast<std::int64_t>(w.size()) == weights_.size(), "w must be as long as the weights");
+        weights_.begin(span(w));
+        search_.forget_weights();
+    }
+
     auto weights(bool average) const { return mean_of(weights_, average); }
 
   private:
@@ -69,6 +75,7 @@ void bind_online(nb::module_& m) {
              nb::arg("end_allowed").noconvert() = nb::none(), nb::arg("values").noconvert() = nb::none())
         .def("epoch", &ChainTrainer::epoch, nb::arg("order").noconvert(),
              "One pass in this order: labels decided, mistakes among them, updates.")
+        .def("begin", &ChainTrainer::begin, nb::arg("w").noconvert(), "Start from these weights; the mean counts from here.")
         .def("weights", &ChainTrainer::weights, nb::arg("average") = true, "w, or its mean over the steps so far.");
 }
 

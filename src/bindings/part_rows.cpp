@@ -2,12 +2,14 @@
 #include "areas.hpp"
 #include "checked_rows.hpp"
 #include "lbfgs.hpp"
+#include "maybe_arrays.hpp"
 
 #include <nanobind/stl/function.h>
 
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <vector>
 
 namespace chaffinch::bindings {
 
@@ -20,12 +22,12 @@ class Minimiser {
     using Gradient = nb::ndarray<nb::numpy, float, nb::ndim<1>>;
     using Function = std::function<double(View, Gradient)>;
 
-    Minimiser(Function f, In<float> x, double c1)
+    Minimiser(Function f, In<float> x, double c1, Maybe<float, 1> diagonal, std::size_t threads)
         : n_(x.size()), lbfgs_(
                             [f = std::move(f), n = x.size()](const float* at, float* g) {
                                 return f(View(at, {n}, nb::none()), Gradient(g, {n}, nb::none()));
                             },
-                            span(x), {}, settings(c1)) {}
+                            span(x), checked_diagonal(diagonal, x.size()), settings(c1, threads)) {}
 
     bool iterate() { return lbfgs_.iterate(); }
     double value() const { return lbfgs_.value(); }
@@ -33,13 +35,29 @@ class Minimiser {
         if (out.size() != n_) throw nb::value_error("out must be as long as x");
         std::ranges::copy(lbfgs_.x().first(n_), out.data());
     }
+    auto memory() const {
+        std::vector<float> found(lbfgs_.pairs() * 2 * n_);
+        lbfgs_.memory(found.data());
+        return given(std::move(found));
+    }
+    void remember(In<float> memory) {
+        if (n_ == 0 || memory.size() % (2 * n_) != 0) throw nb::value_error("memory must be pairs of vectors as long as x");
+        lbfgs_.remember(span(memory));
+    }
 
   private:
-    static learners::LbfgsSettings settings(double c1) {
+    static learners::LbfgsSettings settings(double c1, std::size_t threads) {
         learners::LbfgsSettings s;
         s.c1 = c1;
-        s.threads = 1;
+        s.threads = threads;
         return s;
+    }
+    static machine::AlignedVector<float> checked_diagonal(const Maybe<float, 1>& given, std::size_t n) {
+        if (!given) return {};
+        if (given->size() != n) throw nb::value_error("diagonal must be as long as x");
+        const auto all = span(*given);
+        if (std::ranges::any_of(all, [](float d) { return !(d > 0); })) throw nb::value_error("diagonal must be positive");
+        return {all.begin(), all.end()};
     }
     std::size_t n_;
     learners::Lbfgs lbfgs_;
@@ -85,11 +103,15 @@ void bind_part_rows(nb::module_& m) {
         nb::arg("a").noconvert(), nb::arg("b").noconvert(),
         "The sum of a[p] b[p] over the parts where neither is 0.");
     nb::class_<Minimiser>(m, "Minimiser", "L-BFGS on a function f(x, g) that returns its value and fills g.")
-        .def(nb::init<Minimiser::Function, In<float>, double>(), nb::arg("f"), nb::arg("x").noconvert(),
-             nb::arg("c1") = 0.0)
+        .def(nb::init<Minimiser::Function, In<float>, double, Maybe<float, 1>, std::size_t>(), nb::arg("f"),
+             nb::arg("x").noconvert(), nb::arg("c1") = 0.0, nb::arg("diagonal").noconvert() = nb::none(),
+             nb::arg("threads") = 1)
         .def("iterate", &Minimiser::iterate, "One step. False: no step lowers the value any further.")
         .def_prop_ro("value", &Minimiser::value)
-        .def("x", &Minimiser::x, nb::arg("out").noconvert(), "Where it stands, copied into out.");
+        .def("x", &Minimiser::x, nb::arg("out").noconvert(), "Where it stands, copied into out.")
+        .def("memory", &Minimiser::memory, "The pairs of its last steps, flat [pairs * 2 * n].")
+        .def("remember", &Minimiser::remember, nb::arg("memory").noconvert(),
+             "Go on from x exactly as the run with this memory.");
 }
 
 } // namespace chaffinch::bindings

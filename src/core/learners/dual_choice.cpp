@@ -205,8 +205,8 @@ void DualLogistic::add_losses(std::int64_t begin, std::int64_t end, const float*
     }
 }
 
-DualLogistic::DualLogistic(const features::Examples& examples, std::span<const float> q, std::span<const float> C, std::int64_t Y)
-    : DualSolver(examples, Y), C_(C.begin(), C.end()), norm_(norms(x_)),
+DualLogistic::DualLogistic(const features::Examples& examples, std::span<const float> q, std::span<const float> C, std::int64_t Y, bool whole)
+    : DualSolver(examples, Y, whole), C_(C.begin(), C.end()), norm_(norms(x_)),
       q_(static_cast<std::size_t>(examples.N() * machine::padded(Y))) {
     for (std::int64_t n = 0; n < x_.N(); ++n) std::copy_n(q.data() + n * Y, Y, q_.data() + n * S());
     m_ = q_;

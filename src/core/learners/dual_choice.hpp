@@ -53,7 +53,7 @@ class DualLogistic : public DualSolver {
     DualLogistic(const features::Examples& examples,
                  std::span<const float> q, // [N][Y]  target distributions
                  std::span<const float> C, // [N]
-                 std::int64_t Y);
+                 std::int64_t Y, bool whole = false); // whole: of SharedRows
 
     // One pass in this order; returns the gap sum_n C_n (loss_n + its conjugate's share) met on the way.
     double pass(std::span<const std::int64_t> order);

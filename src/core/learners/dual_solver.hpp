@@ -5,8 +5,10 @@
 
 #include "shared_rows.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace chaffinch::learners {
 
@@ -24,11 +26,15 @@ class DualSolver {
     void weights(float* w) const;                                       // [F+1][S]
     machine::AlignedVector<float> release();                                     // the same; the solver is used up
 
+    // Weights [F+1][S] that other examples have moved as well; every feature must be shared.
+    void load(std::span<const float> w) { std::ranges::copy(w, w_.begin()); }
+    bool whole() const { return x_.whole(); }
+
     std::int64_t S() const { return machine::padded(Y_); }
 
   protected:
-    DualSolver(const features::Examples& examples, std::int64_t Y)
-        : x_(examples), Y_(Y), w_(static_cast<std::size_t>((x_.rows().F + 1) * machine::padded(Y))) {}
+    DualSolver(const features::Examples& examples, std::int64_t Y, bool whole = false)
+        : x_(examples, whole), Y_(Y), w_(static_cast<std::size_t>((x_.rows().F + 1) * machine::padded(Y))) {}
 
     // d_n [S].
     virtual void coefficients(std::int64_t n, float* d) const = 0;

@@ -42,7 +42,7 @@ bool Lbfgs::iterate() {
         pairs_.clear();
         return iterate();
     }
-    remember();
+    remember_step();
     std::swap(x_, next_x_);
     std::swap(g_, next_g_);
     value_ = next_value_;
@@ -152,7 +152,7 @@ bool Lbfgs::search_orthant() {
 }
 
 // The pair of the step just found; one whose curvature is not positive would spoil H.
-void Lbfgs::remember() {
+void Lbfgs::remember_step() {
     Pair p;
     if (pairs_.size() == settings_.memory) {
         p = std::move(pairs_.front());
@@ -168,6 +168,24 @@ void Lbfgs::remember() {
     });
     p.sy = dot(p.s.data(), p.y.data());
     if (p.sy > 1e-10 * dot(p.y.data(), p.y.data())) pairs_.push_back(std::move(p));
+}
+
+void Lbfgs::memory(float* out) const {
+    for (const Pair& p : pairs_) {
+        out = std::copy(p.s.begin(), p.s.end(), out);
+        out = std::copy(p.y.begin(), p.y.end(), out);
+    }
+}
+
+void Lbfgs::remember(std::span<const float> memory) {
+    pairs_.clear();
+    const auto n = static_cast<std::size_t>(n_);
+    for (std::size_t at = 0; at < memory.size(); at += 2 * n) {
+        const auto s = memory.subspan(at, n), y = memory.subspan(at + n, n);
+        Pair p{{s.begin(), s.end()}, {y.begin(), y.end()}, 0};
+        p.sy = dot(p.s.data(), p.y.data());
+        pairs_.push_back(std::move(p));
+    }
 }
 
 double Lbfgs::gradient_norm() const {

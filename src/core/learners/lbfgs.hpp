@@ -43,6 +43,12 @@ class Lbfgs {
     std::span<const float> x() const { return x_; }
     std::int64_t evaluations() const { return evaluations_; }
 
+    // The pairs (s, y) of the last steps, the oldest first: [pairs][2][n]. With x they are all that a later run needs to
+    // go on exactly from here.
+    std::size_t pairs() const { return pairs_.size(); }
+    void memory(float* out) const;
+    void remember(std::span<const float> memory);
+
   private:
     struct Pair {
         machine::AlignedVector<float> s, y;
@@ -53,7 +59,7 @@ class Lbfgs {
     void find_direction();
     bool search_wolfe(double slope);
     bool search_orthant();
-    void remember();
+    void remember_step();
     double dot(const float* a, const float* b) const;
     template <class Work> void blocks(Work&& work) const;
 

@@ -40,6 +40,9 @@ class ChainSearch {
 
     const scorers::SentenceRows& examples() const { return examples_; }
 
+    // The weights were replaced.
+    void forget_weights() { stale_ = true; }
+
     template <class Rule> Tally learn(std::int64_t n, OnlineWeights& weights, Rule& rule) {
         const std::int64_t from = examples_.sentences[n];
         const std::int64_t T = examples_.sentences[n + 1] - from;

@@ -9,6 +9,7 @@
 
 #include "aligned.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -57,6 +58,13 @@ class OnlineWeights {
     void prefetch(std::int64_t cell) const {
         __builtin_prefetch(&w_[cell], 1);
         __builtin_prefetch(&u_[cell], 1);
+    }
+
+    // Weights to start from; the mean counts from here.
+    void begin(std::span<const float> w) {
+        std::ranges::copy(w, w_.begin());
+        std::ranges::fill(u_, 0.0f);
+        time_ = 0, now_ = 0;
     }
 
     void averaged(std::span<float> out) const; // [size]

@@ -34,8 +34,8 @@ Shared place_shared(const features::Examples& x, std::vector<std::int32_t>& plac
 
 } // namespace
 
-SharedRows::SharedRows(const features::Examples& all) : all_(all), own_(static_cast<std::size_t>(all.N())), norm_(own_) {
-    const auto [F, alone] = place_shared(all, place_);
+SharedRows::SharedRows(const features::Examples& all, bool whole) : all_(all), own_(static_cast<std::size_t>(all.N())), norm_(own_) {
+    const auto [F, alone] = whole ? Shared{static_cast<std::int32_t>(all.F), 0} : place_shared(all, place_);
     if (F == all.F) {
         place_ = {};
         for (std::int64_t n = 0; n < all.N(); ++n) norm_[n] = squared_norm(all, n);

@@ -19,7 +19,8 @@ namespace chaffinch::learners {
 
 class SharedRows {
   public:
-    explicit SharedRows(const features::Examples& all);
+    // whole: keep every feature, for weights that other examples move as well
+    explicit SharedRows(const features::Examples& all, bool whole = false);
     SharedRows(SharedRows&&) = default;
     SharedRows& operator=(SharedRows&&) = default;
 

@@ -1,0 +1,309 @@
+"""Examples in shards: fixed parts of a problem in files of their own, and sums over them in a fixed order.
+
+A learner over shards (``learners/sharded.py``) sends its weights to an engine, which calls a job for each shard where
+the shard is held, and gets the sum of the results. The shards depend on the data alone and the sums on the order of the
+shards, so the result has the same bytes for any number of workers, and for any that are lost on the way.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch import modelfile
+from chaffinch.errors import ChaffinchError, DataError
+from chaffinch.learners.examples import CrfExamples, DocumentExamples, SentenceExamples
+from chaffinch.learners.problem import Problem
+from chaffinch.learners.training import Checkpoint
+
+SHARD = "shard"  # the recipe that the header of a shard's file names
+FEWEST_SHARDS, MOST_SHARDS = 8, 256
+UNITS_PER_SHARD = 2_000_000  # tokens, or features of documents
+DEALT = 16  # examples in a row that go to the same shard
+
+Term = tuple[Any, ...]  # arrays and numbers, of which a sum is made one by one
+
+
+class Work(Protocol):
+    """A job over shards that can be sent to another process: pure in what it is given, the shard and its number.
+
+    key: of the problem; a worker keeps what it holds of a shard for all jobs with the same key
+    """
+
+    @property
+    def key(self) -> str: ...
+
+    def term(
+        self, held: dict[int, Any], number: int, shard: Path, given: Sequence[Any], threads: int
+    ) -> Term:
+        """What one shard adds to the sum.
+
+        held:  of the worker, by the number of the shard; it may be empty at any call
+        given: values that the engine has broadcast
+        """
+        ...
+
+
+class Engine(Protocol):
+    """Where the shards are held."""
+
+    def broadcast(self, value: NDArray[Any]) -> Any:
+        """Send a value to where the workers can read it; the handle is given to ``reduce``."""
+        ...
+
+    def reduce(self, work: Work, shards: Sequence[Path], given: Sequence[Any] = ()) -> Term:
+        """The sum of the terms of all shards, in the order of :class:`TreeSum`."""
+        ...
+
+
+class TreeSum:
+    """A sum of K terms in the order of a fixed binary tree, whatever the order in which they come.
+
+        node(a, b) = node(a, m) + node(m, b),   m - a the largest power of two below b - a
+
+    A worker sums the nodes below which it has all terms, and the driver the rest: the same additions for any division
+    of the terms among workers.
+
+    >>> total = TreeSum(3)
+    >>> for k in (2, 0, 1):
+    ...     total.add(k, k + 1, (10**k,))
+    >>> total.nodes
+    {(0, 3): (111,)}
+    """
+
+    def __init__(self, K: int) -> None:
+        self.K = K
+        self.nodes: dict[tuple[int, int], Term] = {}
+
+    def add(self, low: int, high: int, term: Term) -> None:
+        """Add the sum of the terms low .. high - 1, a node of the tree."""
+        while (low, high) != (0, self.K):
+            a, m, b = self._parent(low, high)
+            other = self.nodes.pop((m, b) if low == a else (a, m), None)
+            if other is None:
+                break
+            term = plus(term, other) if low == a else plus(other, term)
+            low, high = a, b
+        self.nodes[low, high] = term
+
+    @property
+    def total(self) -> Term:
+        """The sum, once all terms are there."""
+        return self.nodes[0, self.K]
+
+    def _parent(self, low: int, high: int) -> tuple[int, int, int]:
+        a, b = 0, self.K
+        while True:
+            m = a + (1 << (b - a - 1).bit_length() - 1)
+            if (low, high) in ((a, m), (m, b)):
+                return a, m, b
+            a, b = (a, m) if high <= m else (m, b)
+
+
+def plus(a: Term, b: Term) -> Term:
+    """The sums of two terms' parts."""
+    return tuple(x + y for x, y in zip(a, b, strict=True))
+
+
+def summed_nodes(
+    work: Work,
+    held: dict[int, Any],
+    numbers: Sequence[int],
+    shards: Sequence[Path],
+    K: int,
+    given: Sequence[Any],
+    threads: int,
+) -> dict[tuple[int, int], Term]:
+    """The part of a worker: its own shards' terms, summed as far as they are neighbours in the tree."""
+    found = TreeSum(K)
+    for number, shard in zip(numbers, shards, strict=True):
+        found.add(number, number + 1, work.term(held, number, shard, given, threads))
+    return found.nodes
+
+
+@dataclass(frozen=True)
+class ShardNote:
+    """How a model was trained in shards, for its file.
+
+    exact: the optimum does not depend on the number of shards
+    """
+
+    count: int
+    method: str
+    exact: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the header of a model file."""
+        return {"count": self.count, "method": self.method, "exact": self.exact}
+
+
+@dataclass(frozen=True)
+class Sharding:
+    """Where and in how many shards to train.
+
+    folder: for shards and checkpoints; all workers must see it under this name
+    shards: their number; None: by the size of the data
+    """
+
+    engine: Engine
+    folder: Path
+    shards: int | None = None
+
+    def count(self, examples: int, units: int) -> int:
+        """The number of shards, at most one per example.
+
+        >>> Sharding(None, Path("."), None).count(10_000, 240_000), Sharding(None, Path("."), 2).count(50, 9)
+        (8, 2)
+        """
+        wanted = self.shards or min(MOST_SHARDS, max(FEWEST_SHARDS, units // UNITS_PER_SHARD))
+        return max(1, min(wanted, examples))
+
+    def written(self, key: str, parts: Iterator[Mapping[str, NDArray[Any]]], count: int) -> list[Path]:
+        """The files of the shards of a problem; those that an interrupted run has left are used."""
+        folder = self.folder / key[:16]
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as e:
+            raise DataError(f"{folder}: cannot be made: {e.strerror}") from None
+        paths = [folder / f"shard{n:04d}of{count:04d}.chaff" for n in range(count)]
+        if not all(path.exists() for path in paths):
+            for path, arrays in zip(paths, parts, strict=True):
+                modelfile.write(path, modelfile.Header(recipe=SHARD, data=key), dict(arrays), {})
+        return paths
+
+    def checkpoint(self, key: str) -> Checkpoint:
+        """The checkpoint of a problem. It stays when the training is done: a later one may be interrupted."""
+        return _Lasting(str(self.folder / key[:16] / "checkpoint.chaff"), key)
+
+
+class _Lasting(Checkpoint):
+    def remove(self) -> None:
+        """The folder is removed as a whole, by whoever made it."""
+
+
+def read_shard(path: Path, key: str) -> dict[str, NDArray[Any]]:
+    """The arrays of a shard's file; ``key`` is that of its problem."""
+    try:
+        file = modelfile.read(path)
+    except ChaffinchError as e:
+        raise DataError(f"{e}; every worker must see the folder of the shards under this name") from None
+    if file.header.recipe != SHARD or file.header.data != key:
+        raise DataError(f"{path}: is not a shard of this training; remove its folder")
+    return dict(file.arrays)
+
+
+# -- problems -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ProblemFrame:
+    """A problem without its examples and without weights: what all shards have in common.
+
+    kind:   of the examples
+    common: their fields that are not divided
+    """
+
+    key: str
+    structure: Any
+    layout: Any
+    cost: Any
+    seed: int
+    kind: type
+    common: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, problem: Problem, settings: str) -> "ProblemFrame":
+        """The frame of a problem. settings: all that its solution depends on besides the problem."""
+        data = problem.examples
+        arrays = [v for v in vars(data).values() if isinstance(v, np.ndarray)]
+        if problem.weight is not None:
+            arrays.append(problem.weight)
+        told = [settings, repr(problem.structure), repr(problem.cost), str(problem.seed), repr(_common(data))]
+        return cls(
+            key=modelfile.fingerprint(told, *arrays),
+            structure=problem.structure,
+            layout=problem.scorer.layout,
+            cost=problem.cost,
+            seed=problem.seed,
+            kind=type(data),
+            common=_common(data),
+        )
+
+    def opened(self, path: Path) -> Problem:
+        """The problem of one shard."""
+        arrays = read_shard(path, self.key)
+        weight = arrays.pop("weight", None)
+        factors = {"factors": (arrays.pop("by_feature"), arrays.pop("by_row"))} if "by_row" in arrays else {}
+        examples = self.kind(**arrays, **self.common, **factors)
+        scorer = _Unweighted(self.layout)
+        return Problem(self.structure, scorer, examples, weight, self.cost, self.seed)
+
+
+@dataclass(frozen=True)
+class _Unweighted:
+    """The scorer of a shard's problem: where its weights are, not what they are."""
+
+    layout: Any
+
+
+def _common(data: Any) -> dict[str, Any]:
+    whole = ("F", "Y", "bias", "observations", "trainable")
+    return {f.name: getattr(data, f.name) for f in fields(data) if f.name in whole}
+
+
+def shards_of(problem: Problem, count: int) -> Iterator[dict[str, NDArray[Any]]]:
+    """The arrays of each shard: runs of examples are dealt to the shards in turn."""
+    data, N = problem.examples, len(problem.examples)
+    shard_of = np.arange(N) // max(1, min(DEALT, N // count)) % count
+    for k in range(count):
+        which = np.flatnonzero(shard_of == k)
+        found = document_arrays(data, which) if isinstance(data, DocumentExamples) else sentence_arrays(data, which)
+        if problem.weight is not None:
+            found["weight"] = problem.weight[which]
+        yield found
+
+
+def sentence_arrays(data: SentenceExamples, which: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    """The arrays of some sentences."""
+    sentences, tokens = taken_rows(data.sentences, which)
+    ptr, cells = taken_rows(data.ptr, tokens)
+    found = {"sentences": sentences, "ptr": ptr, "ids": data.ids[cells], "y": data.y[tokens]}
+    if data.values is not None:
+        found["values"] = data.values[cells]
+    for name in ("soft", "allowed", "offset", "observed") if isinstance(data, CrfExamples) else ():
+        own = getattr(data, name)
+        if own is not None:
+            found[name] = own[tokens]
+    return found
+
+
+def document_arrays(data: DocumentExamples, which: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    """The arrays of some documents."""
+    ptr, cells = taken_rows(data.ptr, which)
+    label_ptr, labels = taken_rows(data.label_ptr, which)
+    found = {"ptr": ptr, "ids": data.ids[cells], "label_ptr": label_ptr, "labels": data.labels[labels]}
+    # A model file holds no None: rows of ones have their ones written out.
+    if data.factors is not None:
+        found |= {"by_feature": data.factors[0], "by_row": data.factors[1][which]}
+    if data.values is not None or data.factors is None:
+        found["values"] = data.weights()[cells]
+    if data.soft is not None:
+        found["soft"] = data.soft[which]
+    return found
+
+
+def taken_rows(
+    ptr: NDArray[np.int64], which: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The bounds of some rows of CSR once they are stored end to end, and where their cells are now.
+
+    >>> taken_rows(np.array([0, 2, 3, 6]), np.array([0, 2]))
+    (array([0, 2, 5]), array([0, 1, 3, 4, 5]))
+    """
+    sizes = np.diff(ptr)[which]
+    bounds = np.zeros(len(which) + 1, np.int64)
+    np.cumsum(sizes, out=bounds[1:])
+    return bounds, np.repeat(ptr[which] - bounds[:-1], sizes) + np.arange(bounds[-1])
