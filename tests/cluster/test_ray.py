@@ -1,18 +1,22 @@
 """The engine of Ray on a real cluster of several nodes in this machine, one of which is killed."""
 
+import random
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow
 import pytest
 
 from chaffinch import Tagger, load
+from chaffinch.engines import InProcess
 from chaffinch.engines.arrow import ArrowPredictor
 from chaffinch.engines.engine import EngineError
 from chaffinch.engines.prediction import FilePrediction, digest_of, predict_files
 from chaffinch.engines.ray_engine import RayEngine
 from chaffinch.errors import DataError
 from chaffinch.kinds.requests import PredictRequest
+from chaffinch.learners.shards import Sharding
 
 ray = pytest.importorskip("ray", reason="needs the packages of locks/cluster.txt")
 from ray.cluster_utils import Cluster  # noqa: E402
@@ -93,6 +97,64 @@ def test_the_work_of_a_killed_node_is_done_by_others(cluster, tmp_path):
     assert time.monotonic() - killed < 60
     begun = [path.name.split("-")[0] for path in tmp_path.iterdir()]
     assert len(begun) >= 8
+
+
+def sentences(n):
+    chance = random.Random(0)
+    words = [[chance.choice("abcdefgh") for _ in range(chance.randint(2, 9))] for _ in range(n)]
+    return words, [[chance.choice("XY") if w in "ab" else w.upper() for w in s] for s in words]
+
+
+def trained(engine, folder, on_epoch=lambda _: True):
+    X, y = sentences(300)
+    tagger = Tagger("crf", folds=0, features=["w[0]", "w[-1]"], threads=1)
+    tagger.sharding = Sharding(engine, folder, 4)
+    tagger.fit(X, y, on_epoch=on_epoch).save(folder.with_suffix(".chaff"))
+    return folder.with_suffix(".chaff").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """The model of this process."""
+    return trained(InProcess(1), tmp_path_factory.mktemp("alone"))
+
+
+def test_one_node_trains_the_same_bytes(cluster, alone, tmp_path):
+    engine = RayEngine()
+    assert trained(engine, tmp_path / "a") == alone
+    assert len(engine._actors) == 1
+    engine.close()
+
+
+def test_a_node_killed_in_training_changes_no_byte_and_stalls_it_briefly(cluster, alone, tmp_path):
+    victim = cluster.add_node(num_cpus=1)
+    cluster.wait_for_nodes()
+    engine, times, sizes = RayEngine(), [], []
+
+    def watch(progress):
+        times.append(time.monotonic())
+        sizes.append(len(engine._actors))
+        if progress.done == 2:
+            cluster.remove_node(victim, allow_graceful=False)
+        return True
+
+    assert trained(engine, tmp_path / "a", watch) == alone
+    engine.close()
+    assert sizes[0] == 2
+    assert sizes[-1] == 1
+    assert max(b - a for a, b in pairwise(times)) < 20
+
+
+def test_too_few_resources_for_training_are_an_error(cluster, tmp_path):
+    @ray.remote(num_cpus=1)
+    def hold(seconds):
+        time.sleep(seconds)
+
+    holding = hold.remote(8)
+    time.sleep(2)
+    with pytest.raises(EngineError, match="no worker could start within 2 s: a task needs 1 CPU"):
+        trained(RayEngine(patience=2.0), tmp_path / "a")
+    ray.get(holding)
 
 
 def test_too_few_resources_are_an_error(cluster):

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from chaffinch import modelfile
 from chaffinch.cli.console import out, print_json
+from chaffinch.cli.training_report import told_shards
 from chaffinch.errors import ConfigError
 from chaffinch.estimators import load
 from chaffinch.files import refuse_unwritable, writing_text
@@ -94,6 +95,7 @@ def _facts(file: modelfile.ModelFile, path: Path) -> dict[str, Any]:
         "seed": header.seed,
         "data": header.data,
         "choice": header.details.get("choice"),
+        **({"shards": shards} if isinstance(shards := header.details.get("shards"), dict) else {}),
         "scores": dict(header.scores),
         "bytes": sum(f.stat().st_size for f in (path.iterdir() if path.is_dir() else [path])),
         "sections": {s.name: s.bytes for s in modelfile.sections(file)},
@@ -117,6 +119,8 @@ def _show(facts: dict[str, Any], by_hand: dict[str, Any], held: Contents) -> Non
     out.print(f"settings: {others} (--json lists them)")
     if facts["choice"]:
         out.print(str(facts["choice"].get("told")))
+    if facts.get("shards"):
+        out.print(told_shards(facts["shards"]), markup=False)
     for name, value in facts["scores"].items():
         out.print(f"{name}: {100 * value:.2f} %")
     if held.rows:

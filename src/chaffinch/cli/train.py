@@ -17,6 +17,7 @@ from chaffinch.cli.training_report import (
     tell_estimate,
 )
 from chaffinch.corpus import FORMATS, detect
+from chaffinch.engines.training import remark_on_size, training_in_shards
 from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.files import STDIO, refuse_unwritable
 from chaffinch.kinds import KINDS, Kind, kind_of_file
@@ -27,6 +28,7 @@ from chaffinch.kinds.requests import PredictRequest, TrainRequest
 from chaffinch.knobs import LARGEST, Panel, knobs
 from chaffinch.lab.baseline import LETTERS, Baseline, as_knobs
 from chaffinch.lab.learning_page import watching
+from chaffinch.learners.shards import Sharding
 from chaffinch.progress import Listener
 from chaffinch.rules import read_rules
 
@@ -49,6 +51,7 @@ chaffinch train linked.tsv -o links.chaff --pairs bitext.tsv
 chaffinch train few.conll -o names.chaff --self-train letters.txt --dev dev.conll
 chaffinch train large.tsv -o model.chaff --cache /tmp/large --dev dev.tsv
 chaffinch train lists.jsonl -o reranker.chaff --recipe perceptron
+chaffinch train large.conll -o model.chaff --engine processes --workers 8
 """
 
 
@@ -167,6 +170,19 @@ def command(
     keep_cache: Annotated[
         bool, typer.Option("--keep-cache", help="Keep the cache for the next training on the same DATA.")
     ] = False,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help="Taggers and classifiers: train in shards on threads, processes or ray; see docs/scale.md. The model "
+            "is the same for any number of workers. A run that was interrupted is continued by the same command.",
+            metavar="NAME",
+        ),
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Workers of --engine; 0: one per core.", min=0)] = 0,
+    shards: Annotated[
+        int | None,
+        typer.Option(help="Shards of --engine; by default 8, more for large data.", min=1, metavar="K"),
+    ] = None,
     settings: dict[str, Any] | None = None,
 ) -> None:
     """Train a model and write it to one file; the data determine the kind of model.
@@ -203,13 +219,26 @@ def command(
         report=report,
         cache=cache,
         keep_cache=keep_cache,
+        engine=engine,
+        workers=workers,
+        shards=shards,
         settings=settings or {},
     )
     refuse_strange_flags(kind, asked)
-    _train(kind, asked)
+    if engine is None:
+        if workers or shards:
+            raise ConfigError("--workers and --shards need --engine")
+        _train(kind, asked)
+        return
+    if compare or max_size or self_train or cache:
+        raise ConfigError("--engine cannot be combined with --compare, --max-size, --self-train or --cache")
+    if (remark := remark_on_size(sum(path.stat().st_size for path in data if path.is_file()))) is not None:
+        warn_about_data(remark)
+    with training_in_shards(engine, model, workers=workers, shards=shards, threads=threads) as sharding:
+        _train(kind, asked, sharding)
 
 
-def _train(kind: Kind, asked: TrainRequest) -> None:
+def _train(kind: Kind, asked: TrainRequest, sharding: Sharding | None = None) -> None:
     """Train on files, score on all of them, write the model."""
     if asked.stop_on_dev and asked.dev is None:
         raise ConfigError(f"--stop-on-dev needs held-out {kind.plural}: name their file with --dev")
@@ -246,6 +275,7 @@ def _train(kind: Kind, asked: TrainRequest) -> None:
     estimator = kind.made(asked.recipe, settings, asked.features, asked.seed, asked.threads)
     if asked.rules is not None:
         estimator.rules = read_rules(asked.rules)
+    estimator.sharding = sharding
     dev = corpora.get("dev") if asked.self_train is None else None  # there it judges, and nothing else
     accuracy: list[dict[str, float]] = []
     with progress_bar() as listener, clock() as took:

@@ -98,6 +98,7 @@ def keep_trained(
             **scores,
             **({"calibration": calibration} if calibration else {}),
             **({"choice": estimator.choice_} if estimator.choice_ else {}),
+            **({"shards": estimator.shards_} if estimator.shards_ else {}),
             **(further or {}),
             "model": str(asked.model),
             "model_bytes": size,
@@ -115,6 +116,8 @@ def keep_trained(
         f"{recipe}: {counted}, trained in {took.wall_s:.2f} s{_gap(estimator)}{_best(estimator.history_)}; "
         f"{asked.model} has {size / 1024:,.0f} KB"
     )
+    if estimator.shards_:
+        out.print(told_shards(estimator.shards_), markup=False, highlight=False)
     if calibration:
         source = f"{calibration['folds']} folds" if calibration["folds"] else "the dev data"
         out.print(
@@ -123,6 +126,12 @@ def keep_trained(
             f"Brier score {calibration['brier']:.3f}"
         )
     sys.stdout.flush()
+
+
+def told_shards(shards: Mapping[str, Any]) -> str:
+    """How a model was trained in shards, in one line."""
+    found = f"trained in {shards.get('count')} shards by {shards.get('method')}"
+    return found if shards.get("exact") else f"{found}: approximate, it depends on the number of shards"
 
 
 def show_self_training(kind: Kind, found: SelfTraining) -> None:

@@ -1,19 +1,29 @@
-"""The engine of a Ray cluster: one task per shard, which Ray does again elsewhere if its node is lost.
+"""The engine of a Ray cluster: tasks for prediction, actors that keep their shards for training.
 
-Every process keeps the state of its last job, so that a model is loaded once per process. Files are read and written by
-the nodes: the folders must be the same on all of them.
+``map`` gives a task to each shard, which Ray does again elsewhere if its node is lost. Every process keeps the state of
+its last job, so that a model is loaded once per process. ``reduce`` calls one actor per core; the shards of an actor
+that is lost go to the others, which read them from their files. Files are read and written by the nodes: the folders
+must be the same on all of them.
 """
 
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
-from chaffinch.engines.engine import EngineError, Job
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.engines.engine import EngineError, Holding, Job
 from chaffinch.errors import missing_extra
+from chaffinch.learners.shards import Term, TreeSum, Work, summed_nodes
 
 PATIENCE = 60.0  # seconds without any worker
 AHEAD = 2  # tasks in flight per core
 RETRIES = 5  # of a task whose node was lost
+GATHERING = 10.0  # seconds to wait for further actors once one is there
+LATE = 5.0  # an actor is given up if its answer takes this many seconds and LATE_TIMES the time of all others
+LATE_TIMES = 3.0
 
 
 class RayEngine:
@@ -24,6 +34,9 @@ class RayEngine:
 
     def __init__(self, workers: int = 0, address: str | None = None, patience: float = PATIENCE) -> None:
         self.workers, self.address, self.patience = workers, address, patience
+        self._actors: list[Any] = []
+        self._owner: dict[int, Any] = {}  # by the number of a shard
+        self._key = ""
 
     def map(self, job: Job, shards: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         """The results as they come."""
@@ -47,6 +60,106 @@ class RayEngine:
                 alive = time.monotonic()
             elif time.monotonic() - alive > self.patience:
                 raise self._no_core(ray)
+
+    def broadcast(self, value: NDArray[Any]) -> Any:
+        """An object of the cluster, which each node fetches once."""
+        return self._started().put(np.ascontiguousarray(value))
+
+    def reduce(self, work: Work, shards: Sequence[Path], given: Sequence[Any] = ()) -> Term:
+        """The sum over all shards; those of an actor that is lost or late go to the others."""
+        ray, K = self._started(), len(shards)
+        self._assign(ray, work.key, K)
+        job, total, left = ray.put(work), TreeSum(K), set(range(K))
+        running: dict[Any, tuple[Any, list[int]]] = {}
+
+        def call(numbers: Sequence[int]) -> None:
+            by_actor: dict[Any, list[int]] = {}
+            for k in numbers:
+                by_actor.setdefault(self._owner[k], []).append(k)
+            for actor, own in by_actor.items():
+                reference = actor.sum_shards.remote(job, own, [shards[k] for k in own], K, *given)
+                running[reference] = actor, own
+
+        call(range(K))
+        begun = latest = time.monotonic()
+        while left:
+            done, _ = ray.wait(list(running), timeout=0.5)
+            lost = []
+            for reference in done:
+                actor, own = running.pop(reference)
+                try:
+                    nodes = ray.get(reference)
+                except ray.exceptions.RayTaskError as e:
+                    self.close()
+                    raise e.cause from None
+                except ray.exceptions.RayError:
+                    lost.append(actor)
+                    continue
+                latest = time.monotonic()
+                left -= set(own)
+                for (low, high), term in nodes.items():
+                    total.add(low, high, term)
+            others = len(running) < len(self._actors)
+            if not done and others and _is_late(latest - begun, time.monotonic() - begun):
+                lost = [actor for actor, _ in running.values()]
+            if lost:
+                running = {ref: entry for ref, entry in running.items() if entry[0] not in lost}
+                orphans = self._replace(ray, lost) & left
+                call(sorted(orphans))
+                begun = latest = time.monotonic()
+        return total.total
+
+    def close(self) -> None:
+        """End the actors; the cluster stays."""
+        for actor in self._actors:
+            _ended(actor)
+        self._actors, self._owner, self._key = [], {}, ""
+
+    def _assign(self, ray: Any, key: str, K: int) -> None:
+        """Every shard gets an actor: runs of neighbours, for as long as the actors live."""
+        if self._key == key and len(self._owner) == K and self._actors:
+            return
+        self._gather(ray, K)
+        W = min(len(self._actors), K)
+        self._key, self._owner = key, {k: self._actors[k * W // K] for k in range(K)}
+
+    def _gather(self, ray: Any, most: int) -> None:
+        """Start the actors that are missing; EngineError if there is none within the patience."""
+        cores = int(ray.cluster_resources().get("CPU", 0))
+        wanted = max(1, min(self.workers or cores, most)) - len(self._actors)
+        if wanted <= 0:
+            return
+        kind = ray.remote(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD")(_Actor)
+        fresh = {actor.ready.remote(): actor for actor in (kind.remote() for _ in range(wanted))}
+        begun = time.monotonic()
+        while fresh:
+            done, _ = ray.wait(list(fresh), timeout=1.0)
+            for reference in done:
+                actor = fresh.pop(reference)
+                try:
+                    ray.get(reference)
+                    self._actors.append(actor)
+                except ray.exceptions.RayError:
+                    continue
+            waited = time.monotonic() - begun
+            if waited > (GATHERING if self._actors else self.patience):
+                break
+        for actor in fresh.values():  # there is no core for them
+            _ended(actor)
+        if not self._actors:
+            raise self._no_core(ray)
+
+    def _replace(self, ray: Any, lost: list[Any]) -> set[int]:
+        """Give the shards of lost actors to others: the numbers of these shards."""
+        for actor in lost:
+            _ended(actor)
+        self._actors = [actor for actor in self._actors if actor not in lost]
+        orphans = {k for k, actor in self._owner.items() if actor in lost}
+        if not self._actors:
+            self._gather(ray, len(self._owner))
+        for i, k in enumerate(sorted(orphans)):
+            self._owner[k] = self._actors[i * len(self._actors) // len(orphans)]
+        return orphans
 
     def _started(self) -> Any:
         try:
@@ -81,6 +194,36 @@ class RayEngine:
             raise e.cause from None
         except ray.exceptions.RayError as e:
             raise EngineError(f"a task was lost {RETRIES + 1} times: {str(e).splitlines()[0]}") from None
+
+
+class _Actor:
+    """A worker that keeps the shards that it has read."""
+
+    def __init__(self) -> None:
+        self._holding = Holding()
+
+    def ready(self) -> None:
+        """An answer that shows that it runs."""
+
+    def sum_shards(
+        self, work: Work, numbers: list[int], shards: list[Path], K: int, *given: NDArray[Any]
+    ) -> dict[tuple[int, int], Term]:
+        """The sum of its own shards, as far as they are neighbours."""
+        return summed_nodes(work, self._holding.of(work.key), numbers, shards, K, given, threads=1)
+
+
+def _is_late(others: float, waited: float) -> bool:
+    """Whether an answer has taken much longer than those of all other actors took."""
+    return waited > LATE + LATE_TIMES * others
+
+
+def _ended(actor: Any) -> None:
+    import ray
+
+    try:
+        ray.kill(actor)
+    except (ray.exceptions.RayError, ValueError):
+        return
 
 
 def _ready() -> None:

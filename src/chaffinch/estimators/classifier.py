@@ -28,7 +28,13 @@ from chaffinch.kernels import Kernel
 from chaffinch.knobs import check
 from chaffinch.learners.kernel_choice import KernelChoice
 from chaffinch.progress import Listener, keep_going
-from chaffinch.recipes.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIER, takes_several_labels, unpacked
+from chaffinch.recipes.classifiers import (
+    CLASSIFIERS,
+    DEFAULT_CLASSIFIER,
+    SHARDED_CLASSIFIER,
+    takes_several_labels,
+    unpacked,
+)
 from chaffinch.recipes.document_step import corrected, takes_steps
 from chaffinch.recipes.document_task import DocumentTask, suited, train_classifier, without_own_folds
 from chaffinch.recipes.partial_fit import COUNTED, Increment
@@ -137,7 +143,8 @@ class Classifier(DocumentPredictions):
             and hasattr(X, "__len__")
             and recipe.train is train_classifier
         )
-        trained = recipe.train(dataclasses.replace(task, keep=plain), config)
+        trained = CLASSIFIERS.trained(dataclasses.replace(task, keep=plain), config)
+        self.shards_ = None if trained.shards is None else trained.shards.as_dict()
         if trained.counts is not None and single:
             self._increment = Increment.counted(config, task.labels.classes, trained.counts)
         self._keep(trained.model, config, trained.history, trained.confidence)
@@ -352,6 +359,7 @@ class Classifier(DocumentPredictions):
             on_epoch=on_epoch,
             kernel=self.kernel,
             calibrate=self.calibrate,
+            sharding=self.sharding,
         )
 
     def _chosen_kernel(self) -> Kernel | None:
@@ -374,7 +382,7 @@ class Classifier(DocumentPredictions):
     def _chosen(self, task: DocumentTask) -> tuple[DocumentTask, Any, DefaultChoice | None]:
         """The task with its features, the recipe's config, and what was chosen of them."""
         config, given = self._config(), dict(self.settings or {})
-        wanted = self.recipe is None if self.choose is None else self.choose
+        wanted = self._choice_wanted(self.choose)
         recipe = CLASSIFIERS.by_config(config)
         if not task.text or not wanted or recipe.train is not train_classifier:
             return task, recipe.configured({**dataclasses.asdict(config), **given}), None
@@ -385,8 +393,12 @@ class Classifier(DocumentPredictions):
         return choose(task, recipe.name, {**own, **given}, self.features is not None)
 
     def _config(self) -> Any:
-        """The recipe's config: its defaults if the recipe is named, those of ridge if it will be chosen."""
-        return CLASSIFIERS.by_name(DEFAULT_CLASSIFIER).config() if self.recipe is None else super()._config()
+        """The recipe's config: its defaults if the recipe is named, those of ridge if it will be chosen.
+
+        On an engine the default is logistic regression: ridge has no form for shards.
+        """
+        default = DEFAULT_CLASSIFIER if self.sharding is None else SHARDED_CLASSIFIER
+        return CLASSIFIERS.by_name(default).config() if self.recipe is None else super()._config()
 
     def _dev(self, task: DocumentTask, X: Any, y: Any, beside: Any = None) -> Any:
         kernel = self._chosen_kernel()

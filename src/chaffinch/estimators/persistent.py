@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import settings_of
+from chaffinch.learners.shards import Sharding
 from chaffinch.model.protocols import Packed
 from chaffinch.modelfile.compressed import SECTION as COMPRESSED
 from chaffinch.modelfile.compressed import compressed
@@ -29,6 +30,7 @@ class SklearnParams:
 
     recipes: ClassVar[Recipes]
     choice_: dict[str, Any] | None = None  # settings chosen by cross-validation, and their scores
+    sharding: Sharding | None = None  # set it to train in shards on an engine
 
     def __init__(self, recipe: Any, *, seed: int = 0, threads: int = 0) -> None:
         self.recipe = recipe
@@ -57,6 +59,12 @@ class SklearnParams:
             config = self._config()
             self.recipe = self.recipes.by_config(config).configured({**settings_of(config), **inner})
         return self
+
+    def _choice_wanted(self, choose: bool | None) -> bool:
+        """Whether settings that are not given are chosen: on an engine they are not."""
+        if choose and self.sharding is not None:
+            raise ConfigError("an engine does not choose settings; leave out either")
+        return self.recipe is None and self.sharding is None if choose is None else choose
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
@@ -126,6 +134,7 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
     config_: Any
     history_: list[Any]
     fingerprint_: str
+    shards_: dict[str, Any] | None = None  # how it was trained in shards: count, method, exact
     compressed_: bool = False  # whether its file is
     # Labels that the training file held as numbers or truth values, by their text: files with types get these.
     label_values_: Mapping[str, Any] = MappingProxyType({})
@@ -171,6 +180,7 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
             dict(self.label_values_) or None,
             dict(self.trained_on_) or None,
             dict(self.notes_) or None,
+            self.shards_ or None,
         )
 
     def known_scores(self) -> dict[str, float]:
@@ -221,7 +231,7 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
         facts = _Facts.loaded(modelfile.Requirements(file))
         made.choice_, made._converged = facts.choice, facts.converged
         made.trained_on_, made.label_values_ = facts.trained_on or {}, facts.label_values or {}
-        made.notes_ = facts.notes or {}
+        made.notes_, made.shards_ = facts.notes or {}, facts.shards
         return made
 
     @classmethod
@@ -269,6 +279,7 @@ class _Facts(modelfile.Saved):
         dict, check=_are_sizes, expected="sizes", default=None, omit=True
     )
     notes: dict[str, Any] | None = modelfile.fact(dict, default=None, omit=True)
+    shards: dict[str, Any] | None = modelfile.fact(dict, default=None, omit=True)
 
 
 class Calibrated(Persistent[Model]):

@@ -293,6 +293,7 @@ class Tagger(TagPredictions):
             soft=soft,
             unknown=None if given is None else given.unknown,
             keep=True,
+            sharding=self.sharding,
         )
         settled = self._settled(task, config)
         task, config = settled.task, settled.config
@@ -314,6 +315,7 @@ class Tagger(TagPredictions):
         self._features = task.features
         self.config_ = config
         self.history_ = trained.history
+        self.shards_ = None if trained.shards is None else trained.shards.as_dict()
         self.fingerprint_ = sentences_fingerprint(train)
         self.trained_on_ = {"sentences": train.n_sentences, "tokens": train.n_tokens}
         certain = task.soft is None and task.unknown is None and getattr(config, "start", None) is None
@@ -323,7 +325,7 @@ class Tagger(TagPredictions):
 
     def _settled(self, task: TaggingTask, config: Any) -> Settled:
         """What is open is chosen, if that is wanted."""
-        wanted = self.recipe is None if self.choose is None else self.choose
+        wanted = self._choice_wanted(self.choose)
         return choose(task, None if self.recipe is None else config) if wanted else Settled(task, config)
 
     def _config(self) -> Any:

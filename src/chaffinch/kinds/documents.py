@@ -125,6 +125,9 @@ class DocumentKind(Kind, UnitLabels):
     )
     columns = (("further columns", DocumentColumns),)
     takes = (
+        "engine",
+        "workers",
+        "shards",
         "features",
         "max_size",
         "self_train",

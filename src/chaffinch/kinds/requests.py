@@ -47,6 +47,9 @@ class TrainRequest:
     report: Path | None = None
     cache: Path | None = None
     keep_cache: bool = False
+    engine: str | None = None
+    workers: int = 0
+    shards: int | None = None
     settings: dict[str, Any] = field(default_factory=dict)
 
     @property

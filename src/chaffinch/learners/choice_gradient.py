@@ -261,6 +261,18 @@ class SgdRun:
         if self.config.bias:
             self._w[-1] /= self.config.bias
 
+    def resume(self, w: NDArray[np.float32], epochs: int) -> None:
+        """Start from raw weights, as after this many epochs; the mean counts from here."""
+        self._w[:] = w
+        self._epochs = epochs
+
+    def raw(self, average: bool) -> NDArray[np.float32]:
+        """The weights or their mean so far, the last row that of the bias feature."""
+        w = self._w.copy()
+        if average:
+            self._native.average(self._w, w)
+        return w
+
     def epoch(self, problem: Problem, threads: int) -> float:
         """One shuffled pass over a problem; returns the mean loss."""
         config = self.config
@@ -280,9 +292,7 @@ class SgdRun:
 
     def weights(self) -> ChoiceWeights:
         """The current weights, or their mean so far."""
-        w = self._w.copy()
-        if self.config.average:
-            self._native.average(self._w, w)
+        w = self.raw(self.config.average)
         return with_intercepts(ChoiceWeights(w, LINKS[self.config.loss]), self.config.bias or 0.0)
 
 

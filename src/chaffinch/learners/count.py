@@ -59,7 +59,14 @@ def transitions(
 
     smoothing: one of SMOOTHINGS, or "deleted" for the second order's interpolation of all three orders.
     """
-    trigrams = _trigram_counts(y, ptr, Y)
+    return transitions_of_counts(trigram_counts(y, ptr, Y), order, smoothing, amount)
+
+
+def transitions_of_counts(
+    trigrams: NDArray[np.float64], order: int, smoothing: str, amount: float
+) -> Transitions:
+    """The same from the counts of :func:`trigram_counts`."""
+    Y = len(trigrams) - 1
     if order == 1:
         bigrams = trigrams.sum(axis=0)
         if smoothing == "deleted":
@@ -154,7 +161,7 @@ def emissions_by_ladder(
     return _log(_symbol_probabilities(symbols)[:, None] * p / prior), word_strength, rung_strength
 
 
-def _trigram_counts(y: NDArray[np.int32], ptr: NDArray[np.int64], Y: int) -> NDArray[np.float64]:
+def trigram_counts(y: NDArray[np.int32], ptr: NDArray[np.int64], Y: int) -> NDArray[np.float64]:
     """c(y_{t-2}, y_{t-1}, y_t) [Y+1, Y+1, Y+1]: the last index is START as a history and STOP as an outcome."""
     lengths = np.diff(ptr)
     starts = ptr[:-1][lengths > 0]

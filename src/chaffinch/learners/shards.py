@@ -5,6 +5,8 @@ the shard is held, and gets the sum of the results. The shards depend on the dat
 shards, so the result has the same bytes for any number of workers, and for any that are lost on the way.
 """
 
+import hashlib
+import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -16,7 +18,8 @@ from numpy.typing import NDArray
 from chaffinch import modelfile
 from chaffinch.errors import ChaffinchError, DataError
 from chaffinch.learners.examples import CrfExamples, DocumentExamples, SentenceExamples
-from chaffinch.learners.problem import Problem
+from chaffinch.learners.learner import Learner
+from chaffinch.learners.problem import Pass, Problem
 from chaffinch.learners.training import Checkpoint
 
 SHARD = "shard"  # the recipe that the header of a shard's file names
@@ -34,7 +37,9 @@ class Work(Protocol):
     """
 
     @property
-    def key(self) -> str: ...
+    def key(self) -> str:
+        """The key of the problem."""
+        ...
 
     def term(
         self, held: dict[int, Any], number: int, shard: Path, given: Sequence[Any], threads: int
@@ -104,8 +109,11 @@ class TreeSum:
 
 
 def plus(a: Term, b: Term) -> Term:
-    """The sums of two terms' parts."""
-    return tuple(x + y for x, y in zip(a, b, strict=True))
+    """The sums of two terms' parts; arrays of the first are overwritten."""
+    return tuple(
+        np.add(x, y, out=x) if isinstance(x, np.ndarray) and x.flags.writeable else x + y
+        for x, y in zip(a, b, strict=True)
+    )
 
 
 def summed_nodes(
@@ -163,7 +171,7 @@ class Sharding:
 
     def written(self, key: str, parts: Iterator[Mapping[str, NDArray[Any]]], count: int) -> list[Path]:
         """The files of the shards of a problem; those that an interrupted run has left are used."""
-        folder = self.folder / key[:16]
+        folder = self._folder(key)
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as e:
@@ -174,9 +182,12 @@ class Sharding:
                 modelfile.write(path, modelfile.Header(recipe=SHARD, data=key), dict(arrays), {})
         return paths
 
+    def _folder(self, key: str) -> Path:
+        return self.folder / key.rpartition(":")[2][:16]
+
     def checkpoint(self, key: str) -> Checkpoint:
         """The checkpoint of a problem. It stays when the training is done: a later one may be interrupted."""
-        return _Lasting(str(self.folder / key[:16] / "checkpoint.chaff"), key)
+        return _Lasting(str(self._folder(key) / "checkpoint.chaff"), key)
 
 
 class _Lasting(Checkpoint):
@@ -221,7 +232,8 @@ class ProblemFrame:
         arrays = [v for v in vars(data).values() if isinstance(v, np.ndarray)]
         if problem.weight is not None:
             arrays.append(problem.weight)
-        told = [settings, repr(problem.structure), repr(problem.cost), str(problem.seed), repr(_common(data))]
+        rest = (problem.structure, problem.scorer.layout, problem.cost, problem.seed, _common(data))
+        told = [settings, hashlib.sha256(pickle.dumps(rest)).hexdigest()]
         return cls(
             key=modelfile.fingerprint(told, *arrays),
             structure=problem.structure,
@@ -234,16 +246,18 @@ class ProblemFrame:
 
     def opened(self, path: Path) -> Problem:
         """The problem of one shard."""
-        arrays = read_shard(path, self.key)
+        arrays: dict[str, Any] = read_shard(path, self.key)
         weight = arrays.pop("weight", None)
         factors = {"factors": (arrays.pop("by_feature"), arrays.pop("by_row"))} if "by_row" in arrays else {}
+        if self.kind is DocumentExamples:
+            arrays = {"values": None, **arrays}
         examples = self.kind(**arrays, **self.common, **factors)
-        scorer = _Unweighted(self.layout)
+        scorer = Unweighted(self.layout)
         return Problem(self.structure, scorer, examples, weight, self.cost, self.seed)
 
 
 @dataclass(frozen=True)
-class _Unweighted:
+class Unweighted:
     """The scorer of a shard's problem: where its weights are, not what they are."""
 
     layout: Any
@@ -256,21 +270,39 @@ def _common(data: Any) -> dict[str, Any]:
 
 def shards_of(problem: Problem, count: int) -> Iterator[dict[str, NDArray[Any]]]:
     """The arrays of each shard: runs of examples are dealt to the shards in turn."""
-    data, N = problem.examples, len(problem.examples)
-    shard_of = np.arange(N) // max(1, min(DEALT, N // count)) % count
-    for k in range(count):
-        which = np.flatnonzero(shard_of == k)
-        found = document_arrays(data, which) if isinstance(data, DocumentExamples) else sentence_arrays(data, which)
+    data = problem.examples
+    for which in dealt_examples(len(data), count):
+        found = (
+            document_arrays(data, which)
+            if isinstance(data, DocumentExamples)
+            else sentence_arrays(data, which)
+        )
         if problem.weight is not None:
             found["weight"] = problem.weight[which]
         yield found
+
+
+def dealt_examples(N: int, count: int) -> Iterator[NDArray[np.int64]]:
+    """The numbers of the examples of each shard.
+
+    >>> [which.tolist() for which in dealt_examples(5, 2)]
+    [[0, 1, 4], [2, 3]]
+    """
+    shard_of = np.arange(N) // max(1, min(DEALT, N // count)) % count
+    for k in range(count):
+        yield np.flatnonzero(shard_of == k)
 
 
 def sentence_arrays(data: SentenceExamples, which: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
     """The arrays of some sentences."""
     sentences, tokens = taken_rows(data.sentences, which)
     ptr, cells = taken_rows(data.ptr, tokens)
-    found = {"sentences": sentences, "ptr": ptr, "ids": data.ids[cells], "y": data.y[tokens]}
+    found: dict[str, NDArray[Any]] = {
+        "sentences": sentences,
+        "ptr": ptr,
+        "ids": data.ids[cells],
+        "y": data.y[tokens],
+    }
     if data.values is not None:
         found["values"] = data.values[cells]
     for name in ("soft", "allowed", "offset", "observed") if isinstance(data, CrfExamples) else ():
@@ -284,7 +316,12 @@ def document_arrays(data: DocumentExamples, which: NDArray[np.int64]) -> dict[st
     """The arrays of some documents."""
     ptr, cells = taken_rows(data.ptr, which)
     label_ptr, labels = taken_rows(data.label_ptr, which)
-    found = {"ptr": ptr, "ids": data.ids[cells], "label_ptr": label_ptr, "labels": data.labels[labels]}
+    found: dict[str, NDArray[Any]] = {
+        "ptr": ptr,
+        "ids": data.ids[cells],
+        "label_ptr": label_ptr,
+        "labels": data.labels[labels],
+    }
     # A model file holds no None: rows of ones have their ones written out.
     if data.factors is not None:
         found |= {"by_feature": data.factors[0], "by_row": data.factors[1][which]}
@@ -307,3 +344,40 @@ def taken_rows(
     bounds = np.zeros(len(which) + 1, np.int64)
     np.cumsum(sizes, out=bounds[1:])
     return bounds, np.repeat(ptr[which] - bounds[:-1], sizes) + np.arange(bounds[-1])
+
+
+@dataclass(frozen=True)
+class ShardedLearner(Learner):
+    """A learner whose examples are in shards.
+
+    name: of the method
+    """
+
+    learner: Any
+    sharding: Sharding
+    method: str
+    exact: bool = True
+
+    def generic(self, problem: Problem) -> Iterator[Pass]:
+        """The same passes: there is no other loop over shards."""
+        return self.passes(problem)
+
+    def note(self, problem: Problem) -> ShardNote:
+        """How the model was trained, for its file."""
+        return ShardNote(self.count(problem), self.method, self.exact)
+
+    def count(self, problem: Problem) -> int:
+        """The number of shards."""
+        data = problem.examples
+        units = len(data.y) if isinstance(data, SentenceExamples) else len(data.ids)
+        return self.sharding.count(len(data), units)
+
+    def frame(self, problem: Problem) -> ProblemFrame:
+        """The problem without its examples."""
+        told = f"{self.method} {self.learner!r} {self.count(problem)}"
+        return ProblemFrame.of(problem, told)
+
+    def files(self, problem: Problem, frame: ProblemFrame) -> list[Path]:
+        """The shards' files."""
+        K = self.count(problem)
+        return self.sharding.written(frame.key, shards_of(problem, K), K)

@@ -22,10 +22,14 @@ CHECKPOINT = "checkpoint"
 
 @dataclass(frozen=True)
 class Training:
-    """The result of the last pass, or of the best on held-out data, and the progress that was reported."""
+    """The result of the last pass, or of the best on held-out data, and the progress that was reported.
+
+    shards: how it was trained in shards; None: it was not
+    """
 
     made: Any
     history: list[Progress] = field(default_factory=list)
+    shards: Any = None
 
 
 def train_passes(

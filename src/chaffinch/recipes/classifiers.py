@@ -44,20 +44,22 @@ def _kernel_recipe(name: str, summary: str, config: Any) -> Recipe:
     return Recipe(name, summary, config, train_kernel_machine, load)
 
 
-def _recipe(name: str, summary: str, config: Any) -> Recipe:
-    return Recipe(name, summary, config, train_classifier, load)
+def _recipe(name: str, summary: str, config: Any, *options: str) -> Recipe:
+    return Recipe(name, summary, config, train_classifier, load, options=options)
 
 
 CLASSIFIERS = Recipes(
     _recipe("ridge", "regression of +1 and -1 on each label", DualRidge),
     _recipe("svm", "linear SVM, each label against the rest", DualRest),
     _recipe("crammer-singer", "linear SVM over all labels at once", DualCrammerSinger),
-    _recipe("logistic", "multinomial logistic regression, by its dual", DualLogistic),
+    _recipe("logistic", "multinomial logistic regression, by its dual", DualLogistic, "sharding"),
     _recipe("loglinear", "the log-linear model by stochastic gradients", ChoiceSgd),
-    _recipe("maxent", "the log-linear model by L-BFGS, or OWL-QN with an L1 penalty", ChoiceBatch),
-    _recipe("perceptron", "averaged multiclass perceptron", ChoicePerceptron),
-    _recipe("nb", "multinomial naive Bayes", MultinomialNaiveBayes),
-    _recipe("complement-nb", "complement naive Bayes", ComplementNaiveBayes),
+    _recipe(
+        "maxent", "the log-linear model by L-BFGS, or OWL-QN with an L1 penalty", ChoiceBatch, "sharding"
+    ),
+    _recipe("perceptron", "averaged multiclass perceptron", ChoicePerceptron, "sharding"),
+    _recipe("nb", "multinomial naive Bayes", MultinomialNaiveBayes, "sharding"),
+    _recipe("complement-nb", "complement naive Bayes", ComplementNaiveBayes, "sharding"),
     _kernel_recipe("kernel-svm", "support vector machine with a kernel, by SMO", KernelSvm),
     _kernel_recipe("kernel-perceptron", "perceptron with a kernel: mistake counts", KernelPerceptron),
     _kernel_recipe(
@@ -77,6 +79,7 @@ CLASSIFIERS = Recipes(
 )
 
 DEFAULT_CLASSIFIER = "ridge"
+SHARDED_CLASSIFIER = "logistic"
 
 
 def takes_several_labels(config: Any) -> bool:

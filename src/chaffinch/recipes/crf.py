@@ -67,6 +67,10 @@ BLOCK = 1 << 14  # rows of weights that are worked on together
 def train(task: TaggingTask, config: Crf) -> Trained:
     """One model, or two in a row."""
     start = task.start
+    if task.sharding is not None and (start is not None or config.start or config.second_pass):
+        raise ConfigError("an engine trains neither a second pass nor from the weights of another model")
+    if task.sharding is not None and config.checkpoint is not None:
+        raise ConfigError("an engine keeps checkpoints by itself; leave out the checkpoint")
     if config.start is not None and start is None:
         start = _model_of(config.start)
     if start is not None:
@@ -164,6 +168,7 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
         bytes_needed = shape.dual_bytes(rows) if dual else None
         learner = chosen_learner(config, chosen, task.table.n_sentences, bytes_needed)
         plain = fixed is None and not rules.asked and task.soft is None and config.states == "all"
+        plain = plain and task.sharding is None
         if isinstance(learner, Sdca) and task.keep and plain and shape.dual_bytes(rows) <= MOST_KEPT_BYTES:
             learner = replace(learner, kept=duals)
     checkpoint = None
@@ -185,6 +190,7 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
         else models.model(training.made),
         training.history,
         memory=memory,
+        shards=training.shards,
     )
 
 
@@ -348,7 +354,7 @@ RECIPE = Recipe(
     Crf,
     train,
     load,
-    options=("weight", "soft", "unknown", "start", "attributes"),
+    options=("weight", "soft", "unknown", "start", "attributes", "sharding"),
     learn_on=learn_on,
     remember=remember,
 )

@@ -18,7 +18,7 @@ from chaffinch.learners.dual import DualRidge
 from chaffinch.learners.examples import DocumentExamples
 from chaffinch.learners.naive_bayes import ComplementNaiveBayes, MultinomialNaiveBayes
 from chaffinch.learners.problem import Problem
-from chaffinch.learners.training import train_passes
+from chaffinch.learners.shards import Sharding
 from chaffinch.model.classifier import ClassifierModel
 from chaffinch.model.confidence import Calibration, Prior
 from chaffinch.model.document_encoder import DocumentEncoder
@@ -38,7 +38,7 @@ from chaffinch.recipes.out_of_fold import (
 )
 from chaffinch.recipes.recipe import Trained
 from chaffinch.recipes.text_features import TextFeatures
-from chaffinch.recipes.training import document_score
+from chaffinch.recipes.training import document_score, train_in_place
 from chaffinch.recipes.valences import PhraseValences
 from chaffinch.trust.calibration import fitted_temperature
 from chaffinch.trust.confidence import Confidence
@@ -101,6 +101,7 @@ class DocumentTask:
                 weights of texts are worth
     ready:      the encoder and the rows of these features, if they were computed before
     keep:       whether the encoder and the rows are kept besides the model, to learn on from them
+    sharding:   the engine to train on, in shards; None: train in this process
     """
 
     X: Any
@@ -120,6 +121,7 @@ class DocumentTask:
     calibrate: bool = True
     ready: tuple[DocumentEncoder, SparseRows] | None = None
     keep: bool = False
+    sharding: Sharding | None = None
 
     def encoded(self) -> tuple[DocumentEncoder, SparseRows]:
         """The encoder fitted to the documents, and their rows."""
@@ -217,12 +219,11 @@ def train_classifier(task: DocumentTask, learner: Any) -> Trained:
     memory = (encoder, rows) if task.keep and len(rows.ids) <= MOST_KEPT_VALUES else None
     del rows
     found = fold_scores(task, encoder, problem, learner)
-    training = train_passes(
+    training = train_in_place(
+        task,
         without_own_folds(learner, found),
         problem,
-        threads=task.threads,
         model=lambda made: finished(whole, encoder, replace(made, w=made.w.copy()))[0],
-        on_epoch=task.on_epoch,
         held_out_score=task.held_out_score(encoder),
     )
     del problem  # its rows are larger than the model
@@ -231,7 +232,9 @@ def train_classifier(task: DocumentTask, learner: Any) -> Trained:
     if task.dev is not None and task.calibrate and task.labels.soft is None and len(model.classes) > 1:
         model, confidence = task.calibrated_on_dev(model)
     counted = None if counts is None else (encoder, *counts)
-    return Trained(model, training.history, counted, memory=memory, confidence=confidence)
+    return Trained(
+        model, training.history, counted, memory=memory, confidence=confidence, shards=training.shards
+    )
 
 
 MOST_KEPT_VALUES = 20_000_000  # stored values of rows: more are not kept after training
@@ -241,7 +244,7 @@ def fold_scores(
     task: DocumentTask, encoder: DocumentEncoder, problem: Problem, learner: Any
 ) -> FoldScores | None:
     """Out-of-fold scores by this learner; None if they are not wanted, or held-out documents serve."""
-    if not task.calibrate or task.dev is not None:
+    if not task.calibrate or task.dev is not None or task.sharding is not None:
         return None
     data: DocumentExamples = problem.examples
     if getattr(learner, "folds", 1) == 0 or data.Y < 2 or data.soft is not None:

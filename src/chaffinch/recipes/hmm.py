@@ -15,10 +15,12 @@ from chaffinch.learners.count import (
     emissions_by_class,
     emissions_by_ladder,
     emissions_by_rule,
-    transitions,
+    transitions_of_counts,
 )
 from chaffinch.learners.learner import CountLearner
 from chaffinch.learners.problem import Problem
+from chaffinch.learners.sharded import CountTokens, sharded_counts
+from chaffinch.learners.shards import ShardNote
 from chaffinch.learners.smoothing import SMOOTHINGS
 from chaffinch.model import LabelSet, TaggingModel
 from chaffinch.model.chain import ChainModel
@@ -79,9 +81,9 @@ class Hmm(TransitionRules, CountLearner):
     def count(self, problem: Problem) -> tuple[NDArray[np.float64], Transitions]:
         """Emissions and transitions."""
         tokens: CountedTokens = problem.examples
-        Y, how = len(tokens.labels.inner), (self.transition_smoothing, self.transition_amount)
-        return _emissions(tokens.table, tokens.y, Y, self), transitions(
-            tokens.y, tokens.ptr, Y, self.order, *how
+        how = (self.transition_smoothing, self.transition_amount)
+        return _emissions(tokens.table, tokens.seen, self), transitions_of_counts(
+            tokens.trigrams, self.order, *how
         )
 
 
@@ -102,20 +104,24 @@ class Emission(CountLearner):
         tokens: CountedTokens = problem.examples
         Y = len(tokens.labels.inner)
         still = Transitions(np.zeros(Y), np.zeros(Y), np.zeros((Y, Y)))
-        return _emissions(tokens.table, tokens.y, Y, Hmm(**asdict(self))), still
+        return _emissions(tokens.table, tokens.seen, Hmm(**asdict(self))), still
 
 
 @dataclass(frozen=True)
 class CountedTokens:
-    """Tokens as symbols with labels, the input of both models.
+    """Tokens as symbols with labels, and what was counted of them, the input of both models.
 
-    y: int32 [tokens]    ptr: int64 [N+1], bounds of sentences
+    y: int32 [tokens]    ptr: int64 [N+1], bounds of sentences    seen: float64 [Y], tokens of each label
+    trigrams: as of :func:`trigram_counts`
     """
 
     table: SymbolTable
     labels: LabelSet
     y: NDArray[np.int32]
     ptr: NDArray[np.int64]
+    seen: NDArray[np.float64]
+    trigrams: NDArray[np.float64]
+    shards: ShardNote | None = None
 
     def __len__(self) -> int:
         return len(self.ptr) - 1
@@ -135,7 +141,8 @@ def train(task: TaggingTask, config: Hmm | Emission) -> Trained:
         weights = rules.put_into(found.weights)
         return replace(found, source=found.source.with_weights(weights), needs=rules.needs)
 
-    return trained_tagger(task, config, problem, model)
+    alone = replace(task, sharding=None)  # the counts are there
+    return replace(trained_tagger(alone, config, problem, model), shards=counted.shards)
 
 
 def _rules(task: TaggingTask, config: Hmm, counted: CountedTokens) -> LabelRules:
@@ -158,16 +165,19 @@ def _counts(task: TaggingTask, unknown: str, rare: int) -> CountedTokens:
     y = labels.column_ids(task.table.columns[LABEL])
     words = task.table.columns[WORD]
     Y = len(labels.inner)
-    pairs = words.ids.astype(np.int64) * Y + y
-    by_type = np.bincount(pairs, minlength=len(words.types) * Y).reshape(-1, Y).astype(np.float64)
+    counting = CountTokens(len(words.types), Y)
+    note = None
+    if task.sharding is None:
+        by_type, trigrams = counting.counts(words.ids, y, task.table.ptr)
+    else:
+        by_type, trigrams, note = sharded_counts(task.sharding, counting, words.ids, y, task.table.ptr)
     ladder = unknown if unknown in ("suffix", "classes") else "one"
     folded = unknown in FOLDED
     table = counted(words.types, by_type, ladder, rare=rare if folded else 1, common=0 if folded else COMMON)
-    return CountedTokens(table, labels, y, task.table.ptr)
+    return CountedTokens(table, labels, y, task.table.ptr, by_type.sum(axis=0), trigrams, note)
 
 
-def _emissions(table: SymbolTable, y: NDArray[np.int32], Y: int, config: Hmm) -> NDArray[np.float64]:
-    seen = np.bincount(y, minlength=Y).astype(np.float64)
+def _emissions(table: SymbolTable, seen: NDArray[np.float64], config: Hmm) -> NDArray[np.float64]:
     symbols = SymbolCounts(table.counts, table.direct, len(table.symbols.words), table.parent, seen)
     smoothing = "add-k" if config.emission_smoothing == "auto" else config.emission_smoothing
     if smoothing != "add-k" and config.unknown not in FOLDED:
@@ -211,7 +221,7 @@ RECIPE = Recipe(
     Hmm,
     train,
     load,
-    options=("weight",),
+    options=("weight", "sharding"),
 )
 EMISSION = Recipe(
     "emission",
@@ -219,5 +229,5 @@ EMISSION = Recipe(
     Emission,
     train,
     load,
-    options=("weight",),
+    options=("weight", "sharding"),
 )

@@ -61,4 +61,11 @@ def load(file: ModelFile) -> TaggingModel:
     return ChainModel.loaded(file, TemplateEncoder.loaded(file), local=True)
 
 
-RECIPE = Recipe("memm", "maximum-entropy Markov model", Memm, train, load, options=("weight", "attributes"))
+RECIPE = Recipe(
+    "memm",
+    "maximum-entropy Markov model",
+    Memm,
+    train,
+    load,
+    options=("weight", "attributes", "sharding"),
+)

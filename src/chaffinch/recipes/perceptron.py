@@ -119,8 +119,13 @@ PERCEPTRON = Recipe(
     StructuredPerceptron,
     train_perceptron,
     load,
-    options=("attributes",),
+    options=("attributes", "sharding"),
 )
 MIRA = Recipe(
-    "mira", "margin-infused learning, Viterbi", MiraTagger, train_mira, load, options=("attributes",)
+    "mira",
+    "margin-infused learning, Viterbi",
+    MiraTagger,
+    train_mira,
+    load,
+    options=("attributes", "sharding"),
 )

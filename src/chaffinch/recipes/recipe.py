@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import check, configured
+from chaffinch.learners.shards import Sharding, ShardNote
 from chaffinch.model import TaggingModel
 from chaffinch.modelfile import ModelFile
 from chaffinch.progress import Listener, Progress, keep_going
@@ -21,6 +22,7 @@ OPTIONS = {
     "unknown": "labels that are not known",
     "start": "a model to go on from",
     "attributes": "features of your own (dicts or lists of strings)",
+    "sharding": "an engine",
 }
 
 
@@ -39,6 +41,7 @@ class TaggingTask:
     start:    a trained model of the same recipe to continue from
     keep:     whether to keep what learning on needs, besides the model
     fold:     the task is a part of another one, so that rules may name labels that it lacks
+    sharding: the engine to train on, in shards; None: train in this process
     """
 
     table: TokenTable
@@ -54,6 +57,7 @@ class TaggingTask:
     start: TaggingModel | None = None
     keep: bool = False
     fold: bool = False
+    sharding: Sharding | None = None
 
     @property
     def attributes(self) -> Attributes | None:
@@ -73,6 +77,7 @@ class Trained:
     counts: an encoder and what was counted with it, which a recipe that counts can add to later; None: it cannot
     memory: what a recipe needs to learn on from the model; None: nothing was kept
     confidence: of a classifier, how honest its probabilities are; None: it was not calibrated on held-out documents
+    shards: how it was trained in shards; None: it was not
     """
 
     model: Any
@@ -80,6 +85,7 @@ class Trained:
     counts: tuple[Any, ...] | None = None
     memory: Any = None
     confidence: Any = None
+    shards: ShardNote | None = None
 
 
 @dataclass(frozen=True)

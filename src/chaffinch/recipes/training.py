@@ -1,7 +1,7 @@
 """Training of taggers, parsers and aligners: their tasks, and the scores on held-out data that stop them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from chaffinch.evaluate.tags import TagScorer
 from chaffinch.evaluate.trees import score_trees
 from chaffinch.learners.learner import Learner
 from chaffinch.learners.problem import Problem
+from chaffinch.learners.sharded import sharded
 from chaffinch.learners.training import PATIENCE, Checkpoint, Training, train_passes
 from chaffinch.model import TaggingModel
 from chaffinch.model.associations import Pair
@@ -40,16 +41,28 @@ def train_tagger(
 
     model: makes a tagger of what a pass made
     """
-    return train_passes(
+    return train_in_place(
+        task,
         learner,
         problem,
-        threads=task.threads,
         model=model,
-        on_epoch=task.on_epoch,
         held_out_score=None if task.dev is None else tag_score(task.dev, task.threads),
         patience=patience,
         checkpoint=checkpoint,
     )
+
+
+def train_in_place(task: Any, learner: Learner, problem: Problem, **how: Any) -> Training:
+    """Train in this process, or in shards on the engine of the task.
+
+    how: further arguments of :func:`train_passes`
+    """
+    if task.sharding is None:
+        return train_passes(learner, problem, threads=task.threads, on_epoch=task.on_epoch, **how)
+    parts = sharded(learner, problem, task.sharding)
+    how["checkpoint"] = task.sharding.checkpoint(parts.frame(problem).key)
+    training = train_passes(parts, problem, threads=task.threads, on_epoch=task.on_epoch, **how)
+    return replace(training, shards=parts.note(problem))
 
 
 def trained_tagger(
@@ -61,7 +74,7 @@ def trained_tagger(
 ) -> Trained:
     """The same for callers that need only the model and its history."""
     training = train_tagger(task, learner, problem, model, patience=patience)
-    return Trained(model(training.made), training.history)
+    return Trained(model(training.made), training.history, shards=training.shards)
 
 
 def tag_score(dev: TokenTable, threads: int) -> Score:

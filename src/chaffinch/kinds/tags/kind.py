@@ -97,6 +97,9 @@ class TagKind(Kind, UnitLabels):
     unit = "tokens"
     scores = ("span.micro.f1", "token_accuracy", "sentence_accuracy")
     takes = (
+        "engine",
+        "workers",
+        "shards",
         "features",
         "max_size",
         "self_train",
