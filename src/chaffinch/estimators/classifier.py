@@ -1,12 +1,14 @@
 """The classifier: labels for whole documents, texts or rows of numbers, as a scikit-learn estimator."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch import modelfile
 from chaffinch.defaults.choice import DefaultChoice
 from chaffinch.defaults.documents import choose
 from chaffinch.errors import ConfigError, DataError
@@ -24,6 +26,8 @@ from chaffinch.estimators.documents import (
     texts_of,
 )
 from chaffinch.estimators.learnt import Lessons
+from chaffinch.estimators.streamed_documents import cached_documents, settings_of
+from chaffinch.estimators.streams import is_stream, pairs
 from chaffinch.kernels import Kernel
 from chaffinch.knobs import check
 from chaffinch.learners.kernel_choice import KernelChoice
@@ -35,8 +39,15 @@ from chaffinch.recipes.classifiers import (
     takes_several_labels,
     unpacked,
 )
+from chaffinch.recipes.document_blocks import train_documents
 from chaffinch.recipes.document_step import corrected, takes_steps
-from chaffinch.recipes.document_task import DocumentTask, suited, train_classifier, without_own_folds
+from chaffinch.recipes.document_task import (
+    DocumentLabels,
+    DocumentTask,
+    suited,
+    train_classifier,
+    without_own_folds,
+)
 from chaffinch.recipes.partial_fit import COUNTED, Increment
 from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.trust.confidence import Confidence
@@ -115,19 +126,32 @@ class Classifier(DocumentPredictions):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         *,
         beside: Any = None,
         dev: Any = None,
+        cache: str | Path | None = None,
         on_epoch: Listener = keep_going,
     ) -> "Classifier":
         """Learn from documents and their targets.
+
+        An iterator of pairs (text, label) and a reader of Arrow's batches are learnt block by block, so that they need
+        not fit in memory; so are all texts if ``cache`` names a folder for the ids of their features. Such a classifier
+        is logistic regression by SGD; features and penalty are chosen, and n-grams counted, on a sample.
 
         beside: numbers that come with the texts: a matrix, or a dict of columns by name
         dev:    held-out documents and targets (and numbers beside them): the best pass on them is kept,
                 and training stops after three passes without improvement
         """
+        if cache is not None or is_stream(X, y):
+            if sample_weight is not None or beside is not None:
+                raise ConfigError(
+                    "sample_weight and beside need training in memory: leave them out, or give lists"
+                )
+            return self.fit_cache(pairs(X, y), cache, dev=dev, on_epoch=on_epoch)
+        if y is None:
+            raise DataError("expected labels: give y, or an iterator of pairs of a text and its label")
         task = self._task(X, y, sample_weight, beside, on_epoch)
         if dev is not None:
             task = dataclasses.replace(task, dev=self._dev(task, *dev))
@@ -153,6 +177,50 @@ class Classifier(DocumentPredictions):
         self._rows = trained.memory if self._lessons is not None else None
         self._stepped = 0
         self._settled = (task.features, config) if self._lessons is not None else None
+        return self
+
+    def fit_cache(
+        self,
+        examples: Iterable[tuple[Any, Any]],
+        folder: str | Path | None = None,
+        *,
+        source: str = "",
+        checkpoint: Path | None = None,
+        dev: Any = None,
+        on_epoch: Listener = keep_going,
+    ) -> "Classifier":
+        """Learn from pairs of a text and its label through a cache in a folder.
+
+        source:     what the cache is made from, as a hash: one that is there and has it is used
+        checkpoint: file from which a run that was stopped goes on
+        """
+        settings = settings_of(self, on_epoch)
+        with cached_documents(examples, folder, settings, source) as (cache, place):
+            none = np.zeros(0, np.int32)
+            labels = DocumentLabels(np.array(cache.labels), np.zeros(1, np.int64), none)
+            task = DocumentTask(
+                X=[],
+                text=True,
+                labels=labels,
+                importance=np.zeros(0, np.float32),
+                bits=self.bits,
+                smallest=self.smallest,
+                threads=self.threads,
+            )
+            if dev is not None:
+                task = dataclasses.replace(task, dev=self._dev(task, *dev))
+            trained = train_documents(cache, place, settings, task, checkpoint)
+            self.choice_ = None
+            config = CLASSIFIERS.by_name("logistic").configured({"C": float(cache.header["C"])})
+            self._keep(trained.model, config, trained.history, None)
+            self.fingerprint_ = modelfile.fingerprint([cache.file.fingerprint])
+            self.trained_on_ = {"documents": len(cache)}
+            self.cached_ = {
+                "bytes_per_document": cache.bytes_per_document,
+                "features": cache.header["features"],
+                "counted_on": int(cache.header["counted_on"]),
+            }
+        self._increment = self._lessons = self._rows = self._settled = None
         return self
 
     @property

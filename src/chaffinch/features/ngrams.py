@@ -144,16 +144,22 @@ class TextVectorizer:
             asked = copy.copy(self)
             asked.threads = threads
             return asked.transform(texts)
+        return self.weighted(self.counted(texts))
+
+    def counted(self, texts: Iterable[str]) -> SparseRows:
+        """The rows of ``texts`` as counts, not yet weighted."""
         fitted = self._ready()
         if fitted.index is None:
-            rows = self._hashed(self._symbols(texts)[0])
-        elif self.stemming != "none":
+            return self._hashed(self._symbols(texts)[0])
+        if self.stemming != "none":
             found = fitted.index.rows(self._symbols(texts)[0], self.binary, self.threads)
-            rows = _rows(found, len(fitted.index))
         else:
             found = self._cut(_texts(texts), partial(fitted.index.rows_of_texts, presence=self.binary))
-            rows = _rows(found, len(fitted.index))
-        return self._weighted(rows, fitted.scale)
+        return _rows(found, len(fitted.index))
+
+    def weighted(self, rows: SparseRows) -> SparseRows:
+        """Rows of counts with the weights learnt; the counts are overwritten."""
+        return self._weighted(rows, self._ready().scale)
 
     @classmethod
     def of_vocabulary(

@@ -19,11 +19,13 @@ from chaffinch.defaults.documents import SINGLE
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.classifier import Classifier
 from chaffinch.estimators.documents import labels_of
+from chaffinch.estimators.streams import CHECKPOINT
 from chaffinch.evaluate import LabelPair, LabelSets, Tally
 from chaffinch.evaluate.documents import LabelOutputs
 from chaffinch.evaluate.label_sets import LabelSetOutputs
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.files import display_name, is_stream, writing_text
+from chaffinch.kinds.caching import corpus_blocks, source_of
 from chaffinch.kinds.corpora import Corpus, ExampleLists
 from chaffinch.kinds.document_answers import (
     DELIMITED,
@@ -138,6 +140,8 @@ class DocumentKind(Kind, UnitLabels):
         "precision",
         "text",
         "to_format",
+        "cache",
+        "keep_cache",
     )
     tells = (*COLUMN_FLAGS, "annotators")
     explains = ("against", "text")
@@ -225,6 +229,42 @@ class DocumentKind(Kind, UnitLabels):
             dev=None if dev is None else (dev.texts, dev.labels, dev.numbers),
             on_epoch=on_epoch,
         )
+
+    def fit_cached(
+        self,
+        estimator: Classifier,
+        paths: Sequence[Path],
+        told: Mapping[str, str],
+        folder: Path,
+        dev: Texts | None,
+        on_epoch: Listener,
+    ) -> tuple[dict[str, int], list[str]]:
+        """Train it block by block; the ids of the documents' features are in the folder."""
+        asked = [estimator.features, estimator.settings, estimator.recipe, estimator.seed]
+        source = source_of(self, paths, told, repr(asked))
+        estimator.fit_cache(
+            (
+                (text, label)
+                for part in corpus_blocks(self, paths, told, on_epoch)
+                for text, label in zip(part.texts, part.labels, strict=True)
+            ),
+            folder,
+            source=source,
+            checkpoint=folder / CHECKPOINT,
+            dev=None if dev is None else (dev.texts, dev.labels, dev.numbers),
+            on_epoch=on_epoch,
+        )
+        facts = {
+            **estimator.trained_on_,
+            "labels": len(estimator.classes_),
+            "features": estimator.model_.encoder.n_features,
+        }
+        cached = estimator.cached_
+        return facts, [
+            f"the cache holds {cached['bytes_per_document']:.1f} bytes a document; logistic regression by SGD; "
+            f"features ({cached['features']}) and penalty were chosen, and n-grams counted, on a sample of at most "
+            f"{cached['counted_on']:,} documents; probabilities are not calibrated"
+        ]
 
     def tally(self, estimator: Classifier, corpus: Texts) -> Tally:
         """Counts by text; the largest share counts as gold."""

@@ -48,12 +48,12 @@ class ExampleBlocks:
         def made(numbers: Sequence[int]) -> CrfExamples:
             which = np.concatenate([np.arange(ends[k] - sizes[k], ends[k]) for k in numbers])
             lengths = np.diff(examples.sentences)[which]
-            tokens = _ranges(examples.sentences[which], lengths)
+            tokens = ranges(examples.sentences[which], lengths)
             counts = np.diff(examples.ptr)[tokens]
             return CrfExamples(
-                _bounds(lengths),
-                _bounds(counts),
-                examples.ids[_ranges(examples.ptr[tokens], counts)],
+                bounds(lengths),
+                bounds(counts),
+                examples.ids[ranges(examples.ptr[tokens], counts)],
                 examples.y[tokens],
             )
 
@@ -104,7 +104,7 @@ class BlockSgd(Sgd):
         for number in range(1, self.epochs + 1):
             loss = 0.0
             for mixture in mixtures(sizes, self.mixed, problem.seed, number):
-                which = _ranges(starts[mixture.blocks], sizes[mixture.blocks])
+                which = ranges(starts[mixture.blocks], sizes[mixture.blocks])
                 for n in which[mixture.order].tolist():
                     x, y = problem.examples[n]
                     eta = self.rate_or_default * (1 - t / (self.epochs * N))
@@ -152,10 +152,10 @@ def block_passes(learner: BlockSgd, problem: Problem, threads: int, state: State
     for epoch in range(first, learner.epochs + 1):
         order = mixtures(sizes, learner.mixed, problem.seed, epoch)
         met = (epoch - 1) * N + sum(len(m.order) for m in order[:done])
-        made = _ahead(problem, order[done:], threads) if blocks else iter(order[done:])
+        made = ahead(problem, order[done:], threads) if blocks else iter(order[done:])
         for number, (mixture, examples) in enumerate(zip(order[done:], made, strict=True), done + 1):
             if whole is not None:
-                which = _ranges(starts[mixture.blocks], sizes[mixture.blocks])[mixture.order]
+                which = ranges(starts[mixture.blocks], sizes[mixture.blocks])[mixture.order]
                 more, scale = whole.part(w, which, met, scale, threads)
             else:
                 native = _native(learner, replace(problem, examples=examples), N)
@@ -199,31 +199,30 @@ def _native(learner: BlockSgd, problem: Problem, N: int) -> _core.CrfSgd:
     )
 
 
-def _ahead(problem: Problem, order: Sequence[Mixture], threads: int) -> Iterator[Any]:
+def ahead(problem: Problem, order: Sequence[Mixture], threads: int) -> Iterator[Any]:
     """The examples of each mixture; with several threads, the next are made while these are learnt."""
     made = problem.examples.made
-    if threads == 1:
+    if threads == 1 or not order:
         yield from (made(mixture.blocks) for mixture in order)
         return
     with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(made, order[0].blocks) if order else None
-        for later in [*order[1:], None]:
-            assert coming is not None
-            here, coming = coming.result(), None
-            if later is not None:
-                coming = pool.submit(made, later.blocks)
+        coming = pool.submit(made, order[0].blocks)
+        for later in order[1:]:
+            here, coming = coming.result(), pool.submit(made, later.blocks)
             yield here
             del here
+        yield coming.result()
 
 
-def _bounds(sizes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+def bounds(sizes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """Bounds of rows of these sizes, end to end."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def _ranges(starts: NDArray[np.int64], sizes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+def ranges(starts: NDArray[np.int64], sizes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
     """The numbers of all ranges, one after the other.
 
-    >>> _ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+    >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
     [5, 6, 0, 1, 2]
     """
     ends = np.cumsum(sizes)

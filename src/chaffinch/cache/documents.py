@@ -1,0 +1,222 @@
+"""Documents on disk: a spool of texts until features are known, then a cache of the ids of their features.
+
+The features of a document are stored kind by kind, in rising order and as differences, so that most take a byte or two.
+"""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch._core import from_varints, varints
+from chaffinch.cache.blocks import (
+    EXAMPLE,
+    ITEM,
+    BlockFile,
+    BlockWriter,
+    Ids,
+    packed_strings,
+    unpacked_strings,
+)
+
+KIND = "documents"
+ITEMS = 1 << 19  # features of a block, about
+SPOOLED = 1 << 22  # bytes of texts that are in memory together
+
+Rows = tuple[NDArray[np.int64], Ids, Ids | None]
+"""Bounds, rising ids, and counts or None, of some documents and one kind of features."""
+
+
+class TextSpool:
+    """Texts and labels on disk, in the order in which they came.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     spool = TextSpool(folder)
+    ...     spool.add(["a", "bc"], ["X", "Y"])
+    ...     [(texts, labels) for texts, labels in spool.blocks()], spool.sample(1)
+    ...     spool.close()
+    ([(['a', 'bc'], ['X', 'Y'])], (['a'], ['X']))
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self._out = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  (it lives as long as the spool)
+        self._pieces: list[tuple[int, int, int, int]] = []  # place, bytes of lengths, of labels, documents
+        self._texts: list[str] = []
+        self._labels: list[int] = []
+        self._held = 0
+        self.labels: dict[str, int] = {}
+        self.counts: list[int] = []
+        self.characters = 0
+
+    def __len__(self) -> int:
+        return sum(self.counts)
+
+    def add(self, texts: Sequence[str], labels: Sequence[str]) -> None:
+        """Append documents with a label each."""
+        for text, label in zip(texts, labels, strict=True):
+            number = self.labels.setdefault(label, len(self.labels))
+            if number == len(self.counts):
+                self.counts.append(0)
+            self.counts[number] += 1
+            self._texts.append(text)
+            self._labels.append(number)
+            self._held += len(text)
+        self.characters += sum(map(len, texts))
+        if self._held > SPOOLED:
+            self._write()
+
+    def _write(self) -> None:
+        if not self._texts:
+            return
+        encoded = [text.encode("utf-8", "surrogatepass") for text in self._texts]
+        lengths = varints(np.array(list(map(len, encoded)), np.int32))
+        labels = varints(np.array(self._labels, np.int32))
+        self._pieces.append((self._out.tell(), len(lengths), len(labels), len(encoded)))
+        self._out.write(lengths + labels + b"".join(encoded))
+        self._texts, self._labels, self._held = [], [], 0
+
+    def blocks(self) -> Iterator[tuple[list[str], list[str]]]:
+        """All documents, a few megabytes at a time."""
+        self._write()
+        names = list(self.labels)
+        for place, of_lengths, of_labels, count in self._pieces:
+            self._out.seek(place)
+            lengths, _ = from_varints(self._out.read(of_lengths), 0, count)
+            labels, _ = from_varints(self._out.read(of_labels), 0, count)
+            content = self._out.read(int(lengths.sum(dtype=np.int64)))
+            self._out.seek(0, 2)
+            texts, at = [], 0
+            for length in lengths.tolist():
+                texts.append(content[at : at + length].decode("utf-8", "surrogatepass"))
+                at += length
+            yield texts, [names[y] for y in labels.tolist()]
+
+    def sample(self, most: int) -> tuple[list[str], list[str]]:
+        """At most so many documents, evenly spaced."""
+        N = len(self)
+        wanted = np.unique(np.arange(min(most, N)) * N // max(min(most, N), 1))
+        texts: list[str] = []
+        labels: list[str] = []
+        before = 0
+        for here, gold in self.blocks():
+            for n in (wanted[(wanted >= before) & (wanted < before + len(here))] - before).tolist():
+                texts.append(here[n])
+                labels.append(gold[n])
+            before += len(here)
+        return texts, labels
+
+    def close(self) -> None:
+        """Remove the texts."""
+        self._out.close()
+
+
+class DocumentWriter:
+    """Writes rows of features to a cache, by kind of features; the file appears when it is closed.
+
+    kinds: of features     counted: whether rows have counts
+    """
+
+    def __init__(self, path: str | Path, kinds: int, counted: bool, items: int = ITEMS) -> None:
+        self.kinds, self.counted, self.items = kinds, counted, items
+        streams = {"feature": ITEM, **({"count": ITEM} if counted else {}), "label": EXAMPLE}
+        streams |= {f"length.{k}": EXAMPLE for k in range(kinds)}
+        self._out = BlockWriter(path, streams)
+
+    def add(self, rows: Sequence[Rows], labels: Ids) -> None:
+        """Append documents; they are cut into blocks of about the same size."""
+        lengths = [np.diff(ptr).astype(np.int32) for ptr, _, _ in rows]
+        total: Ids = np.asarray(np.sum(lengths, axis=0), np.int32)
+        blocks = np.cumsum(total, dtype=np.int64) // self.items
+        bounds = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(total)]
+        for a, b in pairwise(bounds):
+            if a == b:
+                continue
+            ids, counts = [], []
+            for ptr, found, number in rows:
+                inside = slice(int(ptr[a]), int(ptr[b]))
+                ids.append(differences(ptr[a : b + 1] - ptr[a], found[inside]))
+                if self.counted:
+                    counts.append(np.ones(len(ids[-1]), np.int32) if number is None else number[inside])
+            streams = [np.concatenate(ids), *([np.concatenate(counts)] if self.counted else []), labels[a:b]]
+            self._out.add(np.ascontiguousarray(total[a:b]), [*streams, *(one[a:b] for one in lengths)])
+
+    def close(self, header: dict[str, Any], labels: Sequence[str]) -> None:
+        """Complete the file."""
+        self._out.section("labels", packed_strings(labels))
+        self._out.close({**header, "kind": KIND, "kinds": self.kinds, "counted": self.counted})
+
+    def discard(self) -> None:
+        """Remove what was written."""
+        self._out.discard()
+
+
+class DocumentCache:
+    """An open cache of documents: blocks of rows by kind of features, and labels."""
+
+    def __init__(self, path: str | Path, source: str | None = None) -> None:
+        self.file = BlockFile(path)
+        if self.file.header.get("kind") != KIND:
+            raise self.file.fault(f"holds {self.file.header.get('kind')}, expected {KIND}")
+        if source is not None and self.file.header.get("source") != source:
+            raise self.file.fault("was made from other data, columns, features or settings of the reader")
+        self.kinds, self.counted = int(self.file.header["kinds"]), bool(self.file.header["counted"])
+        self.labels = unpacked_strings(self.file.section("labels"))
+        self.header = self.file.header
+        self.sizes = self.file.entries["examples"].astype(np.int64)
+
+    def __len__(self) -> int:
+        return int(self.sizes.sum())
+
+    @property
+    def bytes_per_document(self) -> float:
+        """Bytes of the blocks by documents."""
+        return int(self.file.entries["size"].sum(dtype=np.int64)) / max(len(self), 1)
+
+    def block(self, number: int) -> tuple[list[Rows], Ids]:
+        """The rows of a block by kind of features, and its labels."""
+        _, streams = self.file.block(number)
+        rows: list[Rows] = []
+        at = 0
+        for k in range(self.kinds):
+            ptr = np.concatenate([[0], np.cumsum(streams[f"length.{k}"])]).astype(np.int64)
+            inside = slice(at, at + int(ptr[-1]))
+            counts = streams["count"][inside] if self.counted else None
+            rows.append((ptr, from_differences(ptr, streams["feature"][inside]), counts))
+            at = inside.stop
+        if at != len(streams["feature"]) or int(streams["label"].max(initial=0)) >= len(self.labels):
+            raise self.file.fault(
+                f"block {number + 1} of {len(self.file)} is damaged: a number is out of range"
+            )
+        return rows, streams["label"]
+
+    def close(self) -> None:
+        """Close the file."""
+        self.file.close()
+
+
+def differences(ptr: NDArray[np.int64], ids: Ids) -> Ids:
+    """Rising ids of each row as the first and the differences that follow.
+
+    >>> differences(np.array([0, 2, 3]), np.array([3, 7, 5], np.int32)).tolist()
+    [3, 4, 5]
+    """
+    out = ids.copy()
+    out[1:] -= ids[:-1]
+    starts = ptr[:-1][np.diff(ptr) > 0]
+    out[starts] = ids[starts]
+    return out
+
+
+def from_differences(ptr: NDArray[np.int64], numbers: Ids) -> Ids:
+    """The ids of such differences.
+
+    >>> from_differences(np.array([0, 2, 2, 3]), np.array([3, 4, 5], np.int32)).tolist()
+    [3, 7, 5]
+    """
+    sums = np.concatenate([[0], np.cumsum(numbers, dtype=np.int64)])
+    found: Ids = (sums[1:] - np.repeat(sums[ptr[:-1]], np.diff(ptr))).astype(np.int32)
+    return found

@@ -1,0 +1,99 @@
+"""A classifier of documents that come one by one: spooled to disk, then learnt block by block."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from chaffinch.cache.documents import DocumentCache, TextSpool
+from chaffinch.defaults.documents import choose
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.progress import Listener
+from chaffinch.recipes.document_blocks import DocumentSettings, build_cache
+from chaffinch.recipes.document_task import DocumentTask
+from chaffinch.recipes.text_features import TextFeatures
+
+DOCUMENTS = "documents.cache"
+BATCH = 2000
+
+
+def settings_of(classifier: Any, on_epoch: Listener) -> DocumentSettings:
+    """What a classifier sets; DataError and ConfigError for what needs all documents in memory."""
+    given = dict(classifier.settings or {})
+    config = classifier._config()
+    if classifier.recipe is not None:
+        if type(config).__name__ != "DualLogistic":
+            raise ConfigError(
+                "training from a cache is logistic regression by SGD: leave the recipe out, or name logistic"
+            )
+        given = {"C": config.C, **given}
+    if classifier.class_weight is not None or classifier.kernel is not None:
+        raise ConfigError("class weights and kernels need training in memory; leave them out")
+    if strange := given.keys() - {"C"}:
+        raise ConfigError(f"{min(strange)} needs training in memory; leave it out, or train without a cache")
+    features = None if classifier.features is None else TextFeatures.of(classifier.features)
+    return DocumentSettings(
+        features=features,
+        C=given.get("C"),
+        choose=_chosen(features is not None),
+        seed=classifier.seed,
+        threads=classifier.threads,
+        on_epoch=on_epoch,
+    )
+
+
+def _chosen(given: bool) -> Any:
+    """Chooses features and penalty of logistic regression on a sample, by cross-validation."""
+
+    def on_sample(task: DocumentTask, C: float | None) -> tuple[TextFeatures, str, float]:
+        fixed = {} if C is None else {"C": C}
+        found, config, choice = choose(task, "logistic", fixed, given)
+        features = found.features or TextFeatures.of(None)
+        return features, "given features" if choice is None else choice.features, float(config.C)
+
+    return on_sample
+
+
+def spooled(examples: Iterable[tuple[Any, Any]], spool: TextSpool) -> None:
+    """Write pairs of a text and its label to a spool."""
+    coming = iter(examples)
+    while batch := list(islice(coming, BATCH)):
+        for text, label in batch:
+            if not isinstance(text, str) or not isinstance(label, str):
+                raise DataError(
+                    f"documents that come one by one are texts with one label each, both strings; found {text!r:.40} "
+                    f"and {label!r:.40}"
+                )
+        spool.add([text for text, _ in batch], [label for _, label in batch])
+    if len(spool) == 0:
+        raise DataError("expected at least one document to train on, got none")
+
+
+@contextmanager
+def cached_documents(
+    examples: Iterable[tuple[Any, Any]],
+    folder: str | Path | None,
+    settings: DocumentSettings,
+    source: str = "",
+) -> Iterator[tuple[DocumentCache, Path]]:
+    """A cache of documents that come one by one, and its folder, which is dropped if none is given.
+
+    A cache that is in the folder is used if it was made from the same source.
+    """
+    with TemporaryDirectory(prefix="chaffinch-") as temporary:
+        place = Path(temporary if folder is None else folder)
+        place.mkdir(parents=True, exist_ok=True)
+        if not source or not (place / DOCUMENTS).exists():
+            spool = TextSpool(place)
+            try:
+                spooled(examples, spool)
+                build_cache(spool, place, DOCUMENTS, settings, source)
+            finally:
+                spool.close()
+        cache = DocumentCache(place / DOCUMENTS, source)
+        try:
+            yield cache, place
+        finally:
+            cache.close()

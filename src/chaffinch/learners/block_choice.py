@@ -1,0 +1,121 @@
+"""The log-linear model of documents that come in blocks, by stochastic gradients."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch import _core
+from chaffinch.knobs import knob
+from chaffinch.learners.block_sgd import ExampleBlocks, ahead, mixtures, ranges
+from chaffinch.learners.choice import ChoiceWeights, padded
+from chaffinch.learners.examples import DocumentExamples
+from chaffinch.learners.learner import Learner
+from chaffinch.learners.problem import Pass, Problem, State
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockChoice(Learner):
+    """Multinomial logistic regression with an L2 penalty, whose rate falls linearly to zero over ``epochs``.
+
+        w := (1 - eta l2) w - eta (p - gold_n) x_n,     eta = rate (1 - t / (epochs N))
+
+    Weights are brought up to date with the penalty after each mixture of blocks (see :mod:`block_sgd`).
+
+    sizes: int64 [blocks], of documents that are in memory as a whole; None: the examples are :class:`ExampleBlocks`
+    """
+
+    l2: float = knob(1e-6, "L2 penalty of a document: l2 |w|^2 / 2", low=0.0)
+    rate: float = knob(1.0, "initial step size", low=0.0)
+    epochs: int = knob(3, "passes over the training data", low=1)
+    mixed: int = knob(8, "blocks that are in memory together, their documents shuffled", low=1)
+    F: int = 0
+    Y: int = 0
+    sizes: Any = None
+
+    def passes(self, problem: Problem, threads: int = 0, state: State | None = None) -> Iterator[Pass]:
+        """Train pass by pass; a checkpoint may be written after any mixture."""
+        blocks = isinstance(problem.examples, ExampleBlocks)
+        sizes = problem.examples.sizes if blocks else np.asarray(self.sizes)
+        starts, N = np.cumsum(sizes) - sizes, int(sizes.sum())
+        w = np.zeros((self.F + 1, padded(self.Y)), np.float32)
+        first, done, loss = 1, 0, 0.0
+        if state is not None:
+            w[:] = state["w"]
+            first, done, loss = int(state["place"][0]), int(state["place"][1]), float(state["loss"][0])
+
+        def kept(epoch: int, done: int, loss: float) -> State:
+            return {"w": w, "place": np.array([epoch, done]), "loss": np.array([loss])}
+
+        def finished(best: ChoiceWeights | None) -> tuple[ChoiceWeights, dict[str, float]]:
+            return best or ChoiceWeights(w, "softmax"), {}
+
+        for epoch in range(first, self.epochs + 1):
+            order = mixtures(sizes, self.mixed, problem.seed, epoch)
+            met = (epoch - 1) * N + sum(len(m.order) for m in order[:done])
+            made: Iterator[Any] = ahead(problem, order[done:], threads) if blocks else iter(order[done:])
+            for number, (mixture, here) in enumerate(zip(order[done:], made, strict=True), done + 1):
+                which = mixture.order
+                if not blocks:
+                    which = ranges(starts[mixture.blocks], sizes[mixture.blocks])[which]
+                data: DocumentExamples = here if blocks else problem.examples
+                loss += self._steps(data, which, met, N, w)
+                met += len(which)
+                if number < len(order):
+                    state_here = partial(kept, epoch, number, loss)
+                    yield Pass(epoch, {}, None, self.epochs, state=state_here, part=(number, len(order)))
+            mean, done, loss = loss / max(N, 1), 0, 0.0
+            yield Pass(
+                epoch,
+                {"loss": mean},
+                lambda: ChoiceWeights(w.copy(), "softmax"),
+                self.epochs,
+                state=partial(kept, epoch + 1, 0, 0.0),
+                finish=finished,
+            )
+        if first > self.epochs:
+            yield Pass(
+                self.epochs, {}, lambda: ChoiceWeights(w.copy(), "softmax"), state=dict, finish=finished
+            )
+
+    def generic(self, problem: Problem) -> Iterator[Pass]:
+        """The plain loop, for documents in memory: every weight is penalised at every step."""
+        data: DocumentExamples = problem.examples
+        sizes = np.asarray(self.sizes)
+        starts, N, t = np.cumsum(sizes) - sizes, len(data), 0
+        values, w = data.weights().astype(np.float64), np.zeros((self.F + 1, self.Y))
+        for epoch in range(1, self.epochs + 1):
+            loss = 0.0
+            for mixture in mixtures(sizes, self.mixed, problem.seed, epoch):
+                which = ranges(starts[mixture.blocks], sizes[mixture.blocks])[mixture.order]
+                for n in which.tolist():
+                    inside = slice(int(data.ptr[n]), int(data.ptr[n + 1]))
+                    x, ids = values[inside], data.ids[inside]
+                    s = x @ w[ids]
+                    p = np.exp(s - s.max())
+                    p /= p.sum()
+                    gold = int(data.labels[n])
+                    loss -= float(np.log(p[gold]))
+                    eta = self.rate * (1 - t / (self.epochs * N))
+                    w *= 1 - eta * self.l2
+                    p[gold] -= 1
+                    w[ids] -= eta * x[:, None] * p
+                    t += 1
+            table = np.zeros((self.F + 1, padded(self.Y)), np.float32)
+            table[:, : self.Y] = w
+            yield Pass(epoch, {"loss": loss / N}, partial(ChoiceWeights, table, "softmax"), self.epochs)
+
+    def _steps(
+        self, data: DocumentExamples, order: NDArray[np.int64], met: int, N: int, w: NDArray[np.float32]
+    ) -> float:
+        """A step for each document in this order; the sum of their losses."""
+        eta = self.rate * (1 - (met + np.arange(len(order))) / (self.epochs * N))
+        native = _core.ChoiceSgd(self.F, self.Y, _core.ChoiceLoss.softmax, False, False, 0.0, self.l2)
+        one = np.ones(len(data), np.float32)
+        rates = eta.astype(np.float32)
+        loss: float = native.run(data.rows(), data.targets(), one, order, 1, rates, 1, w)
+        native.settle(w)
+        return loss

@@ -1,0 +1,243 @@
+"""Classifiers of documents that are not in memory: their features are chosen on a sample, their ids are in a cache.
+
+Three things are done on evenly spaced documents: kinds of features and penalty are chosen by cross-validation, n-grams
+are counted, and the step size is tried. The weights are those of multinomial logistic regression, found by SGD.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch import modelfile
+from chaffinch.cache.documents import DocumentCache, DocumentWriter, Rows, TextSpool
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.features.rows import SparseRows, joined
+from chaffinch.learners.block_choice import BlockChoice
+from chaffinch.learners.block_sgd import ExampleBlocks
+from chaffinch.learners.choice import ChoiceWeights
+from chaffinch.learners.examples import DocumentExamples
+from chaffinch.learners.problem import Problem
+from chaffinch.learners.training import Checkpoint, train_passes
+from chaffinch.model.document_encoder import DocumentEncoder
+from chaffinch.modelfile import fingerprint
+from chaffinch.progress import Listener, Progress, keep_going
+from chaffinch.recipes.document_task import DocumentLabels, DocumentTask, finished
+from chaffinch.recipes.recipe import Trained
+from chaffinch.recipes.text_features import TextFeatures
+
+CHOSEN_ON = 5_000  # documents on which kinds of features, penalty and step size are chosen
+COUNTED_ON = 200_000  # documents whose n-grams are counted
+COUNTED_CHARACTERS = 150_000_000
+RATES = (0.5, 2.0, 8.0, 32.0)
+PASSES = 4
+ENCODER = "encoder.cache"  # beside the cache of documents
+
+
+@dataclass(frozen=True)
+class DocumentSettings:
+    """How documents become rows and weights, as far as it is given.
+
+    features: None: chosen on a sample     C: the weight of the loss against the penalty; None: chosen on a sample
+    choose:   choices on a sample: from documents, labels and given features to features, their name and C
+    """
+
+    features: TextFeatures | None = None
+    C: float | None = None
+    epochs: int = PASSES
+    choose: Callable[[DocumentTask, float | None], tuple[TextFeatures, str, float]] | None = None
+    seed: int = 0
+    threads: int = 0
+    on_epoch: Listener = field(default=keep_going, compare=False)
+
+
+def sample_task(spool: TextSpool, most: int, settings: DocumentSettings) -> DocumentTask:
+    """Evenly spaced documents as a task in memory."""
+    texts, labels = spool.sample(most)
+    classes = np.array(sorted(spool.labels), dtype=object)
+    place = {label: n for n, label in enumerate(classes.tolist())}
+    ids = np.array([place[label] for label in labels], np.int32)
+    return DocumentTask(
+        X=texts,
+        text=True,
+        labels=DocumentLabels(np.array(classes.tolist()), np.arange(len(texts) + 1, dtype=np.int64), ids),
+        importance=np.ones(len(texts), np.float32),
+        features=settings.features,
+        seed=settings.seed,
+        threads=settings.threads,
+    )
+
+
+def build_cache(spool: TextSpool, folder: Path, name: str, settings: DocumentSettings, source: str) -> None:
+    """Choose and count features on samples, then write the ids of all documents' features."""
+    if len(spool.labels) < 2:
+        raise DataError(f"expected documents with at least two labels, found {len(spool.labels)}")
+    small = sample_task(spool, CHOSEN_ON, settings)
+    features, called, C = settings.features or TextFeatures.of(None), "given features", settings.C or 1.0
+    if settings.choose is not None:
+        features, called, C = settings.choose(small, settings.C)
+    if features.phrases is not None or features.reads_labels:
+        raise ConfigError("features that read labels or labelled phrases need training in memory")
+    mean = spool.characters // max(len(spool), 1) + 1
+    large = sample_task(spool, min(COUNTED_ON, max(CHOSEN_ON, COUNTED_CHARACTERS // mean)), settings)
+    encoder, rows = replace(large, features=features).encoded()
+    rate = tried_rate(large, rows, C, len(spool), settings.epochs)
+    counted = len(large.X)
+    del rows, large, small
+    packed = encoder.packed()
+    modelfile.write(
+        folder / ENCODER,
+        modelfile.Header(recipe="encoder", details=packed.details),
+        packed.arrays,
+        packed.strings,
+    )
+    assert encoder.union is not None
+    binary = all(v.binary for v in encoder.union.vectorizers)
+    classes = sorted(spool.labels)
+    place = {label: n for n, label in enumerate(classes)}
+    writer = DocumentWriter(folder / name, len(encoder.union.vectorizers), not binary)
+    try:
+        done = 0
+        for texts, gold in spool.blocks():
+            writer.add(
+                raw_rows(encoder, texts, settings.threads), np.array([place[y] for y in gold], np.int32)
+            )
+            done += len(texts)
+            settings.on_epoch(Progress("encoding", done, len(spool)))
+        writer.close(
+            {
+                "source": source,
+                "features": called,
+                "C": C,
+                "rate": rate,
+                "counted_on": counted,
+                "counts": [spool.counts[spool.labels[label]] for label in classes],
+            },
+            classes,
+        )
+    except BaseException:
+        writer.discard()
+        raise
+
+
+def raw_rows(encoder: DocumentEncoder, texts: list[str], threads: int) -> list[Rows]:
+    """The counts of each kind of features."""
+    assert encoder.union is not None
+    found: list[Rows] = []
+    for vectorizer, view in zip(encoder.union.vectorizers, encoder.views, strict=True):
+        vectorizer.threads = threads
+        rows = vectorizer.counted(view.of(texts, encoder.clusters))
+        counts = None if rows.values is None else rows.values.astype(np.int32)
+        found.append((rows.ptr, rows.ids, counts))
+    return found
+
+
+def weighted_rows(encoder: DocumentEncoder, kinds: Sequence[Rows]) -> SparseRows:
+    """Rows of counts as ``encoder.rows`` would give them for the texts."""
+    assert encoder.union is not None
+    blocks = []
+    for (ptr, ids, counts), vectorizer, scale in zip(
+        kinds, encoder.union.vectorizers, encoder.scales, strict=True
+    ):
+        values = None if counts is None else counts.astype(np.float32)
+        rows = SparseRows(ptr, ids, values, vectorizer.feature_count)
+        blocks.append(vectorizer.weighted(rows).times(scale))
+    return joined(blocks)
+
+
+def tried_rate(task: DocumentTask, rows: SparseRows, C: float, N: int, epochs: int) -> float:
+    """The step size with the lowest loss on documents that were not learnt, of a few; those of a sample."""
+    count = min(len(rows), CHOSEN_ON)
+    which = np.arange(count) * len(rows) // count
+    held = np.arange(count) % 3 == 2
+    part, labels = rows.taken(which), task.labels.taken(which)
+    if not held.any() or held.all():
+        return RATES[1]
+    learnt = _examples(part.taken(np.flatnonzero(~held)), labels.ids[~held], len(labels.classes))
+    other, gold = part.taken(np.flatnonzero(held)), labels.ids[held]
+    best, least = RATES[0], np.inf
+    for rate in RATES:
+        learner = _learner(rows.columns, len(labels.classes), C, N, epochs, rate)
+        learner = replace(learner, sizes=np.array([len(learnt)]))
+        problem = Problem(None, None, learnt)
+        w = train_passes(learner, problem, threads=1).made.w[:-1, : len(labels.classes)]
+        of_row = np.repeat(np.arange(len(other)), np.diff(other.ptr))
+        scores = np.zeros((len(other), len(labels.classes)))
+        np.add.at(scores, of_row, other.weights()[:, None] * w[other.ids])
+        scores -= scores.max(axis=1, keepdims=True)
+        log_p = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+        loss = float(-log_p[np.arange(len(gold)), gold].mean())
+        if loss < least:
+            best, least = rate, loss
+    return best
+
+
+def _learner(F: int, Y: int, C: float, N: int, epochs: int, rate: float) -> BlockChoice:
+    return BlockChoice(l2=1 / (C * max(N, 1)), rate=rate, epochs=epochs, F=F, Y=Y)
+
+
+def _examples(rows: SparseRows, labels: NDArray[np.int32], Y: int) -> DocumentExamples:
+    return DocumentExamples(
+        ptr=rows.ptr,
+        ids=rows.ids,
+        values=rows.values,
+        factors=rows.factors,
+        F=rows.columns,
+        label_ptr=np.arange(len(rows) + 1, dtype=np.int64),
+        labels=labels,
+        Y=Y,
+    )
+
+
+def made_examples(cache: DocumentCache, encoder: DocumentEncoder, numbers: Sequence[int]) -> DocumentExamples:
+    """The documents of some blocks, end to end."""
+    found = [cache.block(number) for number in numbers]
+    kinds: list[Rows] = []
+    for k in range(cache.kinds):
+        pieces = [rows[k] for rows, _ in found]
+        starts = np.cumsum([0, *(int(ptr[-1]) for ptr, _, _ in pieces[:-1])])
+        ptr = np.concatenate([[0], *(p[1:] + s for (p, _, _), s in zip(pieces, starts, strict=True))])
+        counts = None if not cache.counted else np.concatenate([c for _, _, c in pieces if c is not None])
+        kinds.append((ptr.astype(np.int64), np.concatenate([ids for _, ids, _ in pieces]), counts))
+    return _examples(weighted_rows(encoder, kinds), np.concatenate([y for _, y in found]), len(cache.labels))
+
+
+def train_documents(
+    cache: DocumentCache,
+    folder: Path,
+    settings: DocumentSettings,
+    task: DocumentTask,
+    checkpoint: Path | None,
+) -> Trained:
+    """Learn from a cache. task: how the model is finished; its documents do not count."""
+    encoder = DocumentEncoder.loaded(modelfile.read(folder / ENCODER))
+    header = cache.header
+    learner = _learner(
+        encoder.n_features, len(cache.labels), header["C"], len(cache), settings.epochs, header["rate"]
+    )
+
+    def made(numbers: Sequence[int]) -> DocumentExamples:
+        return made_examples(cache, encoder, numbers)
+
+    problem = Problem(None, None, ExampleBlocks(cache.sizes, made), seed=settings.seed)
+    asked = fingerprint([repr(learner), str(settings.seed), cache.file.fingerprint])
+    labels = DocumentLabels(np.array(cache.labels), np.zeros(1, np.int64), np.zeros(0, np.int32))
+    task = replace(task, labels=labels)
+
+    def model(weights: ChoiceWeights) -> Any:
+        masses = np.array(header["counts"], np.float64)
+        return finished(task, encoder, weights, None, masses)[0]
+
+    training = train_passes(
+        learner,
+        problem,
+        threads=settings.threads,
+        model=lambda weights: model(replace(weights, w=weights.w.copy())),
+        on_epoch=settings.on_epoch,
+        held_out_score=task.held_out_score(encoder),
+        checkpoint=None if checkpoint is None else Checkpoint(str(checkpoint), asked),
+    )
+    return Trained(model(training.made), training.history)

@@ -1,0 +1,192 @@
+"""Classifiers from a cache of documents: rows and weights are those of documents in memory, bit by bit."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from chaffinch import Classifier, load, modelfile
+from chaffinch.cache.documents import DocumentCache, DocumentWriter, TextSpool, differences, from_differences
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.learners.block_choice import BlockChoice
+from chaffinch.learners.block_sgd import ExampleBlocks
+from chaffinch.learners.problem import Problem
+from chaffinch.learners.training import train_passes
+from chaffinch.model.document_encoder import DocumentEncoder
+from chaffinch.recipes.document_blocks import (
+    ENCODER,
+    DocumentSettings,
+    build_cache,
+    made_examples,
+    raw_rows,
+    weighted_rows,
+)
+from chaffinch.recipes.text_features import TextFeatures
+from commandline import Runner, run
+
+__all__ = ["run"]
+
+WORDS = {"tea": "green leaf cup pot", "car": "wheel road fast brake", "sea": "wave ship salt deep"}
+
+
+def documents(n: int = 600, seed: int = 0) -> tuple[list[str], list[str]]:
+    rng = np.random.default_rng(seed)
+    texts, labels = [], []
+    for _ in range(n):
+        label = list(WORDS)[int(rng.integers(3))]
+        own = WORDS[label].split()
+        text = [
+            own[int(rng.integers(4))] if rng.random() < 0.4 else f"w{rng.zipf(1.3) % 200}" for _ in range(9)
+        ]
+        texts.append(" ".join(text))
+        labels.append(label)
+    return texts, labels
+
+
+def cached(folder: Path, features: str, items: int = 400) -> tuple[DocumentCache, DocumentEncoder]:
+    texts, labels = documents()
+    spool = TextSpool(folder)
+    spool.add(texts, labels)
+    defaults = DocumentWriter.__init__.__defaults__
+    DocumentWriter.__init__.__defaults__ = (items,)
+    try:
+        build_cache(spool, folder, "d.cache", DocumentSettings(TextFeatures.of(features), 2.0, threads=1), "")
+    finally:
+        DocumentWriter.__init__.__defaults__ = defaults
+        spool.close()
+    return DocumentCache(folder / "d.cache"), DocumentEncoder.loaded(modelfile.read(folder / ENCODER))
+
+
+def test_differences_come_back() -> None:
+    ptr = np.array([0, 0, 3, 3, 4, 4])
+    ids = np.array([2, 5, 9, 1], np.int32)
+    assert differences(ptr, ids).tolist() == [2, 3, 4, 1]
+    assert from_differences(ptr, differences(ptr, ids)).tolist() == ids.tolist()
+
+
+def test_a_spool_gives_texts_back_and_samples_evenly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chaffinch.cache.documents.SPOOLED", 100)
+    texts, labels = documents(200)
+    texts[3], texts[4] = "", "\u00e9\ud800"
+    spool = TextSpool(tmp_path)
+    for at in range(0, 200, 7):
+        spool.add(texts[at : at + 7], labels[at : at + 7])
+    for _ in range(2):
+        found = list(spool.blocks())
+        assert len(found) > 5
+        assert [t for block, _ in found for t in block] == texts
+        assert [y for _, block in found for y in block] == labels
+    assert spool.sample(50) == (texts[::4], labels[::4])
+    assert spool.sample(1000) == (texts, labels)
+    assert sum(spool.counts) == len(spool) == 200
+    spool.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("features", ["words", "tf-idf", "more-words", "counts"])
+def test_rows_of_a_cache_are_those_of_the_texts(tmp_path: Path, features: str) -> None:
+    cache, encoder = cached(tmp_path, features)
+    texts, labels = documents()
+    assert len(cache.sizes) > 3
+    made = made_examples(cache, encoder, range(len(cache.sizes)))
+    wanted = encoder.rows(texts, None, 1)
+    assert made.ptr.tolist() == wanted.ptr.tolist()
+    assert made.ids.tolist() == wanted.ids.tolist()
+    assert made.weights().tobytes() == wanted.weights().tobytes()
+    assert [cache.labels[y] for y in made.labels.tolist()] == labels
+    again = weighted_rows(encoder, raw_rows(encoder, texts, 1))
+    assert again.weights().tobytes() == wanted.weights().tobytes()
+
+
+@pytest.mark.parametrize("features", ["words", "tf-idf"])
+def test_weights_are_those_of_documents_in_memory_bit_by_bit(tmp_path: Path, features: str) -> None:
+    cache, encoder = cached(tmp_path, features)
+    learner = BlockChoice(l2=1e-3, rate=0.5, epochs=2, mixed=2, F=encoder.n_features, Y=3)
+    blocks = ExampleBlocks(cache.sizes, lambda numbers: made_examples(cache, encoder, numbers))
+    streamed = [train_passes(learner, Problem(None, None, blocks, seed=1), threads=t).made.w for t in (1, 2)]
+    whole = Problem(None, None, made_examples(cache, encoder, range(len(cache.sizes))), seed=1)
+    held = replace(learner, sizes=cache.sizes)
+    there = train_passes(held, whole, threads=1).made.w
+    assert streamed[0].tobytes() == streamed[1].tobytes() == there.tobytes()
+    plain = list(held.generic(whole))[-1].model().w
+    assert np.abs(plain).max() > 0.1
+    np.testing.assert_allclose(there, plain, atol=2e-4)
+
+
+def test_a_damaged_or_stale_cache_is_named(tmp_path: Path) -> None:
+    cache, _ = cached(tmp_path, "words")
+    cache.close()
+    path = tmp_path / "d.cache"
+    with pytest.raises(DataError, match="was made from other data"):
+        DocumentCache(path, "another")
+    good = path.read_bytes()
+    path.write_bytes(good[:-1])
+    with pytest.raises(DataError, match="cut short"):
+        DocumentCache(path)
+    path.write_bytes(good[:100] + bytes([good[100] ^ 1]) + good[101:])
+    with pytest.raises(DataError, match="block 1 of"):
+        DocumentCache(path).block(0)
+
+
+def test_a_classifier_learns_from_a_generator(tmp_path: Path) -> None:
+    X, y = documents()
+    more, gold = documents(200, seed=1)
+
+    def pairs() -> Iterator[tuple[str, str]]:
+        yield from zip(X, y, strict=True)
+
+    one = Classifier(threads=1).fit(pairs())
+    two = Classifier(threads=1).fit(X, y, cache=tmp_path / "kept")
+    assert (one.predict(more) == two.predict(more)).all()
+    assert np.mean(one.predict(more) == np.array(gold)) > 0.95
+    one.save(tmp_path / "m.chaff")
+    assert (load(tmp_path / "m.chaff").predict(more) == one.predict(more)).all()
+    assert (tmp_path / "kept" / "documents.cache").exists()
+    for wrong, problem in [
+        (lambda: Classifier("svm").fit(pairs()), "logistic"),
+        (lambda: Classifier(class_weight="balanced").fit(pairs()), "class weights"),
+        (lambda: Classifier().fit(iter([("a", ["X", "Y"])])), "one label each"),
+        (lambda: Classifier().fit(iter([])), "at least one document"),
+        (lambda: Classifier().fit(iter([("a", "X"), ("b", "X")])), "at least two labels"),
+        (lambda: Classifier().fit(X), "expected labels"),
+    ]:
+        with pytest.raises((ConfigError, DataError), match=problem):
+            wrong()
+
+
+def test_training_goes_on_from_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chaffinch.learners.training.CHECKPOINT_SECONDS", -1.0)
+    monkeypatch.setattr("chaffinch.learners.training.CHECKPOINT_SHARE", 0)
+    cache, encoder = cached(tmp_path, "words")
+    learner = BlockChoice(l2=1e-3, rate=0.5, epochs=3, mixed=2, F=encoder.n_features, Y=3)
+    blocks = ExampleBlocks(cache.sizes, lambda numbers: made_examples(cache, encoder, numbers))
+    problem = Problem(None, None, blocks)
+    passes: list[Any] = list(learner.passes(problem, 1))
+    wanted = passes[-1].finish(None)[0].w.copy()
+    for stop in (1, len(passes) // 2, len(passes) - 1):
+        running = learner.passes(problem, 1)
+        for _ in range(stop):
+            one = next(running)
+        state = {name: array.copy() for name, array in one.state().items()}
+        again = list(learner.passes(problem, 1, state))[-1].finish(None)[0].w
+        assert again.tobytes() == wanted.tobytes()
+
+
+def test_the_command_trains_on_documents_through_a_cache(run: Runner, tmp_path: Path) -> None:
+    X, y = documents(400)
+    rows = "".join(f"{label},{text}\n" for text, label in zip(X, y, strict=True))
+    (tmp_path / "d.csv").write_text("label,text\n" + rows, encoding="utf-8")
+    again = []
+    for name in ("a", "b"):
+        model = tmp_path / f"{name}.chaff"
+        found = run(
+            *("train", tmp_path / "d.csv", "-o", model, "--cache", tmp_path / "c", "--keep-cache"),
+            *("--dev", tmp_path / "d.csv", "--threads", "1"),
+        )
+        assert found.code == 0, found.err
+        assert "bytes a document" in found.err
+        again.append(model.read_bytes())
+    assert again[0] == again[1]
