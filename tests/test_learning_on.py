@@ -1,5 +1,7 @@
 """Learning on: corrections and further sentences beside what was learnt before, which stays learnt."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -19,8 +21,11 @@ from chaffinch.text.table import TokenTable, concatenated
 N, HELD_OUT = 600, 600
 
 
+sample = cache(samples.load)
+
+
 def part(start: int, end: int, name: str = "ingredients") -> TokenTable:
-    return TokenTable.from_documents(samples.load(name)[start:end])
+    return TokenTable.from_documents(sample(name)[start:end])
 
 
 @pytest.fixture(scope="module")

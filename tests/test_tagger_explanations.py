@@ -15,6 +15,7 @@ from chaffinch.recipes import TAGGERS
 from chaffinch.recipes.crf import Crf
 from chaffinch.recipes.hmm import Hmm
 from chaffinch.recipes.incremental_search import BeamTagger, EasiestFirstTagger, Greedy
+from chaffinch.recipes.latent import LatentSvmTagger
 from chaffinch.recipes.margin import MaxMarginMarkovNetwork
 from chaffinch.structures import Parts
 from chaffinch.text.gazetteers import Gazetteers
@@ -46,8 +47,9 @@ def tags(words, chance):
     return found
 
 
-# Every recipe as it comes, and what models of other kinds they can make.
+# Every recipe as it comes (one with fewer rounds), and what models of other kinds they can make.
 TAGGING = {recipe.name: (recipe.config(), None) for recipe in TAGGERS} | {
+    "latent-ssvm": (LatentSvmTagger(rounds=2, restarts=1), None),
     "crf of order 2": (Crf(order=2), TEMPLATES),
     "pruned crf": (Crf(prune=0.02), TEMPLATES),
     "crf in two passes": (Crf(second_pass=True), None),
