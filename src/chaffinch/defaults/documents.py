@@ -155,8 +155,8 @@ def choose(
         sample=sample,
         tried=tried if len(tried) > 1 else {},
     )
-    encoder, rows = kinds.whole(c.features)
-    return replace(task, features=kinds.features(c.features), ready=(encoder, rows)), config, chosen
+    ready, folds = kinds.whole(c.features), kinds.known_folds(c.features)
+    return replace(task, features=kinds.features(c.features), ready=ready, held_out=folds), config, chosen
 
 
 GIVEN = "given features"
@@ -203,6 +203,7 @@ class _Encoded:
         self.task, self.names = task, (GIVEN,) if names is None else names
         self.given = names is None
         self._whole: dict[str, tuple[DocumentEncoder, SparseRows]] = {}
+        self._held_out: dict[str, HeldOut] = {}
 
     def features(self, name: str) -> TextFeatures | None:
         """The features of a name."""
@@ -239,6 +240,16 @@ class _Encoded:
             self._whole[name] = replace(self.task, features=self.features(name)).encoded()
         return self._whole[name]
 
+    def known_folds(self, name: str) -> HeldOut | None:
+        """The same if they were needed so far."""
+        return self._held_out.get(name)
+
+    def held_out(self, name: str) -> HeldOut:
+        """The folds of all documents, whose rows are computed once for all learners."""
+        if name not in self._held_out:
+            self._held_out[name] = _folds(self.task, *self.whole(name))
+        return self._held_out[name]
+
 
 def _first_round(kinds: _Encoded) -> tuple[list[str], dict[str, float], int]:
     """The best kinds of features on a sample, the accuracy of each kind, and the size of the sample."""
@@ -254,10 +265,12 @@ def _first_round(kinds: _Encoded) -> tuple[list[str], dict[str, float], int]:
     probes: Sequence[tuple[str, float]] = PROBES if task.labels.soft is None else (("logistic", 3.0),)
     for name in kinds.names:
         try:
-            encoded = kinds.whole(name) if whole else replace(task, features=kinds.features(name)).encoded()
+            if whole:
+                held_out[name] = kinds.held_out(name)
+            else:
+                held_out[name] = _folds(task, *replace(task, features=kinds.features(name)).encoded())
         except DataError:  # no n-gram occurs twice: these texts have no such features
             continue
-        held_out[name] = _folds(task, *encoded)
     for recipe, C in probes:
         # A kind that is far behind with one penalty is not tried with another.
         most = max((one.accuracy for one in best.values()), default=0.0)
@@ -291,7 +304,7 @@ def _second_round(kinds: _Encoded, left: Open, names: list[str], sample: int) ->
     held_out = {}
     for name in names:
         encoder, rows = kinds.whole(name)
-        held_out[name] = _folds(part, encoder, rows.taken(which) if count < N else rows)
+        held_out[name] = kinds.held_out(name) if count == N else _folds(part, encoder, rows.taken(which))
 
     known: dict[tuple[RecipeTrial, int], FoldScores | None] = {}
 

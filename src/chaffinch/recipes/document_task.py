@@ -100,6 +100,7 @@ class DocumentTask:
     calibrate:  whether documents are scored by models of other folds, to calibrate probabilities and to see what small
                 weights of texts are worth
     ready:      the encoder and the rows of these features, if they were computed before
+    held_out:   the folds of these rows, if they were computed before
     keep:       whether the encoder and the rows are kept besides the model, to learn on from them
     sharding:   the engine to train on, in shards; None: train in this process
     """
@@ -120,6 +121,7 @@ class DocumentTask:
     kernel: Kernel | None = None
     calibrate: bool = True
     ready: tuple[DocumentEncoder, SparseRows] | None = None
+    held_out: HeldOut | None = None
     keep: bool = False
     sharding: Sharding | None = None
 
@@ -254,8 +256,10 @@ def fold_scores(
     shares = SHARES if task.text and task.smallest is None and not isinstance(learner, COUNTS) else ()
     fold = blocked(first_labels(data), FOLDS) if task.text else scattered(first_labels(data), FOLDS)
     alone = without_own_folds(learner, True)
-    rows = SparseRows(data.ptr, data.ids, data.values, data.F, data.factors)
-    held_out = HeldOut(rows, fold, encoder if task.text else None)
+    held_out = task.held_out
+    if held_out is None:
+        rows = SparseRows(data.ptr, data.ids, data.values, data.F, data.factors)
+        held_out = HeldOut(rows, fold, encoder if task.text else None)
     found = out_of_fold(problem, alone, held_out, scored_folds(len(data)), task.threads, shares)
     return None if found is None or len(found.held) == 0 else found
 
