@@ -1,6 +1,7 @@
 """Classifiers of texts that choose their features, recipe and penalty by themselves."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ import chaffinch
 from chaffinch import Classifier, ConfigError, DataError, samples
 from chaffinch.defaults.documents import PENALTIES, SINGLE, choose
 from chaffinch.learners.dual import DualCrammerSinger
+from chaffinch.recipes import document_task
+from chaffinch.recipes.document_task import fold_scores
 from commandline import Runner, run  # noqa: F401
 
 
@@ -48,6 +51,26 @@ def test_characters_are_chosen_if_words_say_nothing():
     chosen = Classifier().fit(texts, y)
     assert chosen.choice_["features"] != "tf-idf"
     assert chosen.score(*shapes(200, seed=1)) > 0.95
+
+
+def test_the_scores_of_the_choice_are_those_that_calibration_would_compute(monkeypatch):
+    documents = samples.load(
+        "topics", "train", n=1100
+    )  # two folds are scored to judge small weights, five are known
+    texts, y = [d.text for d in documents], [d.labels[0] for d in documents]
+    seen = []
+
+    def spy(task, encoder, problem, learner):
+        seen.append((task, fold_scores(replace(task, held_out=None, scored=None), encoder, problem, learner)))
+        return fold_scores(task, encoder, problem, learner)
+
+    monkeypatch.setattr(document_task, "fold_scores", spy)
+    chosen = Classifier(threads=1).fit(texts, y)
+    ((task, alone),) = seen
+    assert len(alone.held) == len(task.scored.held) == chosen.confidence_.decisions
+    assert np.array_equal(alone.held, task.scored.held)
+    assert np.array_equal(alone.scores, task.scored.scores)
+    assert chosen.confidence_.folds == 5
 
 
 def test_the_same_is_chosen_for_any_number_of_threads_and_the_bytes_are_the_same(reviews, tmp_path):

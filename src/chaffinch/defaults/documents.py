@@ -82,6 +82,7 @@ class Measured:
 
     right:  float64 [M], the accuracy on each document
     scores: float32 [K, Y], of the documents that have features     gold: float32 [K, Y], their labels
+    held:   int64 [K], these documents                              folds: number of models
     """
 
     candidate: RecipeTrial
@@ -89,6 +90,8 @@ class Measured:
     scores: NDArray[np.float32]
     gold: NDArray[np.float32]
     several: bool
+    held: NDArray[np.int64]
+    folds: int
 
     @property
     def accuracy(self) -> float:
@@ -155,8 +158,15 @@ def choose(
         sample=sample,
         tried=tried if len(tried) > 1 else {},
     )
-    ready, folds = kinds.whole(c.features), kinds.known_folds(c.features)
-    return replace(task, features=kinds.features(c.features), ready=ready, held_out=folds), config, chosen
+    whole = len(best.right) == len(task.X)
+    ready = replace(
+        task,
+        features=kinds.features(c.features),
+        ready=kinds.whole(c.features),
+        held_out=kinds.known_folds(c.features),
+        scored=FoldScores(best.held, best.scores, folds=best.folds) if whole else None,
+    )
+    return ready, config, chosen
 
 
 GIVEN = "given features"
@@ -409,7 +419,7 @@ def _measured(
     else:
         right[found.held] = here[np.arange(len(here)), found.scores.argmax(axis=1)]
     right = right[np.isin(fold, folds)]
-    return Measured(candidate, right, found.scores, here, task.labels.several)
+    return Measured(candidate, right, found.scores, here, task.labels.several, found.held, len(scored))
 
 
 def _spread(one: Measured, other: Measured) -> float:

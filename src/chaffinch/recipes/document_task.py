@@ -101,6 +101,7 @@ class DocumentTask:
                 weights of texts are worth
     ready:      the encoder and the rows of these features, if they were computed before
     held_out:   the folds of these rows, if they were computed before
+    scored:     out-of-fold scores of all documents by the learner, if they are known
     keep:       whether the encoder and the rows are kept besides the model, to learn on from them
     sharding:   the engine to train on, in shards; None: train in this process
     """
@@ -122,6 +123,7 @@ class DocumentTask:
     calibrate: bool = True
     ready: tuple[DocumentEncoder, SparseRows] | None = None
     held_out: HeldOut | None = None
+    scored: FoldScores | None = None
     keep: bool = False
     sharding: Sharding | None = None
 
@@ -260,8 +262,11 @@ def fold_scores(
     if held_out is None:
         rows = SparseRows(data.ptr, data.ids, data.values, data.F, data.factors)
         held_out = HeldOut(rows, fold, encoder if task.text else None)
-    found = out_of_fold(problem, alone, held_out, scored_folds(len(data)), task.threads, shares)
-    return None if found is None or len(found.held) == 0 else found
+    folds = scored_folds(len(data), task.scored is not None)
+    found = out_of_fold(problem, alone, held_out, folds, task.threads, shares)
+    if found is None or len(found.held) == 0:
+        return None
+    return found if task.scored is None or len(folds) == FOLDS else replace(found, every=task.scored)
 
 
 # Rows of numbers: with fewer, nothing is calibrated, and a recipe's own guess at a temperature stays.
@@ -340,6 +345,8 @@ def finished(
     if found is None or scores is None:
         calibration = Calibration(_temperature(made, labels, link) if made.link == "margin" else 1.0)
     else:
+        if found.every is not None:  # weights that cost no accuracy hardly change scores
+            found, scores = found.every, found.every.scores
         calibration, confidence = calibrated(
             scores,
             task.gold(found.held) > 0,

@@ -18,7 +18,10 @@ from chaffinch.learners.problem import Problem
 from chaffinch.model.document_encoder import DocumentEncoder
 
 FOLDS = 5
-FEW = 1000  # documents: with fewer, every fold is scored
+FEW = 2000  # documents: with fewer, every fold is scored
+FEWER = (
+    1000  # documents: the same if the scores of all folds are known, and only small weights are to be judged
+)
 MOST_KEPT = 2_000_000  # stored values: the rows of folds are kept for several learners up to here
 MANY = 10_000  # documents: from here on, the last fold alone is scored
 # Features whose largest weight is below this share of the maximum are dropped if that costs no accuracy.
@@ -35,12 +38,14 @@ class FoldScores:
     scores:  float32 [M, Y]
     dropped: the same by models without features whose weights are below a share of the largest
     folds:   how many models there were
+    every:   scores of more folds by the same learner, to calibrate on; None: these
     """
 
     held: Which
     scores: NDArray[np.float32]
     dropped: dict[float, NDArray[np.float32]] = field(default_factory=dict)
     folds: int = 1
+    every: "FoldScores | None" = None
 
 
 def blocked(y: NDArray[np.integer[Any]], folds: int) -> Which:
@@ -74,12 +79,16 @@ def first_labels(data: DocumentExamples) -> NDArray[np.int64]:
     return first
 
 
-def scored_folds(documents: int) -> tuple[int, ...]:
+def scored_folds(documents: int, known: bool = False) -> tuple[int, ...]:
     """The folds to score: all if documents are few; else the first and the last; with very many the last alone.
 
     The runs at the ends have neighbours on one side only, as new documents do.
+
+    known: the scores of all folds are known
     """
-    return tuple(range(FOLDS)) if documents < FEW else (0, FOLDS - 1) if documents < MANY else (FOLDS - 1,)
+    if documents < (FEWER if known else FEW):
+        return tuple(range(FOLDS))
+    return (0, FOLDS - 1) if documents < MANY else (FOLDS - 1,)
 
 
 class HeldOut:
