@@ -54,14 +54,12 @@ def test_characters_are_chosen_if_words_say_nothing():
 
 
 def test_the_scores_of_the_choice_are_those_that_calibration_would_compute(monkeypatch):
-    documents = samples.load(
-        "topics", "train", n=1100
-    )  # two folds are scored to judge small weights, five are known
-    texts, y = [d.text for d in documents], [d.labels[0] for d in documents]
+    texts, y = shapes(1100)  # two folds are scored to judge small weights, five are known
     seen = []
 
     def spy(task, encoder, problem, learner):
-        seen.append((task, fold_scores(replace(task, held_out=None, scored=None), encoder, problem, learner)))
+        alone = replace(task, ready=None, held_out=None, scored=None)
+        seen.append((task, fold_scores(alone, encoder, problem, learner)))
         return fold_scores(task, encoder, problem, learner)
 
     monkeypatch.setattr(document_task, "fold_scores", spy)

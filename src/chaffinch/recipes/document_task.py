@@ -262,7 +262,7 @@ def fold_scores(
     if held_out is None:
         rows = SparseRows(data.ptr, data.ids, data.values, data.F, data.factors)
         held_out = HeldOut(rows, fold, encoder if task.text else None)
-    folds = scored_folds(len(data), task.scored is not None)
+    folds = scored_folds(len(data), task.ready is not None)
     found = out_of_fold(problem, alone, held_out, folds, task.threads, shares)
     if found is None or len(found.held) == 0:
         return None
@@ -345,15 +345,14 @@ def finished(
     if found is None or scores is None:
         calibration = Calibration(_temperature(made, labels, link) if made.link == "margin" else 1.0)
     else:
-        if found.every is not None:  # weights that cost no accuracy hardly change scores
-            found, scores = found.every, found.every.scores
+        every = found.every  # weights that cost no accuracy hardly change scores
         calibration, confidence = calibrated(
-            scores,
-            task.gold(found.held) > 0,
+            scores if every is None else every.scores,
+            task.gold(found.held if every is None else every.held) > 0,
             sigmoids=link == "sigmoid",
             several=labels.several,
             threshold=task.threshold,
-            folds=found.folds,
+            folds=found.folds if every is None else every.folds,
         )
     model = ClassifierModel(
         encoder=encoder,

@@ -19,9 +19,7 @@ from chaffinch.model.document_encoder import DocumentEncoder
 
 FOLDS = 5
 FEW = 2000  # documents: with fewer, every fold is scored
-FEWER = (
-    1000  # documents: the same if the scores of all folds are known, and only small weights are to be judged
-)
+FEWER = 1000  # documents: the same after a choice of settings, which costs its folds too
 MOST_KEPT = 2_000_000  # stored values: the rows of folds are kept for several learners up to here
 MANY = 10_000  # documents: from here on, the last fold alone is scored
 # Features whose largest weight is below this share of the maximum are dropped if that costs no accuracy.
@@ -79,14 +77,14 @@ def first_labels(data: DocumentExamples) -> NDArray[np.int64]:
     return first
 
 
-def scored_folds(documents: int, known: bool = False) -> tuple[int, ...]:
+def scored_folds(documents: int, chosen: bool = False) -> tuple[int, ...]:
     """The folds to score: all if documents are few; else the first and the last; with very many the last alone.
 
     The runs at the ends have neighbours on one side only, as new documents do.
 
-    known: the scores of all folds are known
+    chosen: settings were chosen by cross-validation before
     """
-    if documents < (FEWER if known else FEW):
+    if documents < (FEWER if chosen else FEW):
         return tuple(range(FOLDS))
     return (0, FOLDS - 1) if documents < MANY else (FOLDS - 1,)
 
