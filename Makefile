@@ -6,7 +6,7 @@ NATIVE := $(shell find src/core src/bindings -type f) CMakeLists.txt pyproject.t
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help tour test test-adapters test-page test-cluster test-label-studio test-doccano lint sanitize oom docs bench wheel lock clean
+.PHONY: help tour test test-adapters test-page test-cluster test-ray test-label-studio test-doccano lint sanitize oom docs bench wheel lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-17s %s\n", $$1, $$2}'
@@ -56,6 +56,8 @@ test-page: $(VENV)/.page $(VENV)/.built tests/page/node_modules/.made ## the ser
 
 test-cluster: $(VENV)/.cluster $(VENV)/.built ## the engines, on a local cluster
 	$(BIN)/python -m pytest tests/cluster
+
+test-ray: test-cluster ## the same
 
 # Annotation tools have an environment each, since their requirements exclude ours.
 build/label-studio/.made build/doccano/.made: build/%/.made: locks/%.txt

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from chaffinch import samples
+from chaffinch.engines import InProcess, Processes
 from chaffinch.errors import ConfigError
 from chaffinch.kinds import DOCUMENTS, KINDS, TAGS
 from chaffinch.kinds.documents import Texts
@@ -25,18 +26,26 @@ def hmm(source):
 
 def test_the_same_number_of_trials_finds_the_same_settings():
     laid, spaces = hmm(Source(name="ingredients"))
-    runs = [
-        tune([laid.experiment], spaces, laid.splits, laid.kind, trials=5, threads=threads)
-        for threads in (1, 2)
-    ]
+    runs = [tune([laid.experiment], spaces, laid.splits, trials=5, threads=threads) for threads in (1, 2)]
     told = [[(t.number, t.settings, t.share, t.score) for t in found.trials] for found in runs]
     assert told[0] == told[1]
     assert runs[0].preset == runs[1].preset
 
 
+@pytest.mark.parametrize("engine", [InProcess(), Processes(2)])
+def test_an_engine_gives_the_table_of_the_serial_search(engine):
+    laid, spaces = hmm(Source(name="ingredients"))
+    runs = [tune([laid.experiment], spaces, laid.splits, trials=4, engine=one) for one in (None, engine)]
+    told = [[(t.number, t.settings, t.share, t.score) for t in found.trials] for found in runs]
+    assert told[0] == told[1]
+    assert runs[0].preset == runs[1].preset
+    with pytest.raises(ConfigError, match="needs a number of trials"):
+        tune([laid.experiment], spaces, laid.splits, seconds=5, engine=engine)
+
+
 def test_the_best_is_the_best_on_all_the_data_and_its_preset_runs_to_the_same_score():
     laid, spaces = hmm(Source(name="ingredients"))
-    found = tune([laid.experiment], spaces, laid.splits, laid.kind, trials=5)
+    found = tune([laid.experiment], spaces, laid.splits, trials=5)
     full = [t for t in found.trials if t.share == 1.0]
     assert found.best.score == max(t.score for t in full)
     assert full[0].settings == {}  # the recipe as it is
@@ -47,7 +56,7 @@ def test_the_best_is_the_best_on_all_the_data_and_its_preset_runs_to_the_same_sc
 
 def test_rungs_keep_the_best_third():
     laid, spaces = hmm(Source(name="ingredients"))
-    trials = tune([laid.experiment], spaces, laid.splits, laid.kind, trials=7).trials[1:]
+    trials = tune([laid.experiment], spaces, laid.splits, trials=7).trials[1:]
     rungs = {share: [t for t in trials if t.share == share] for share in sorted({t.share for t in trials})}
     counts = [len(rung) for rung in rungs.values()]
     assert counts == [7, 3, 1]
@@ -59,10 +68,10 @@ def test_rungs_keep_the_best_third():
 def test_tuning_never_reads_the_test_part(tmp_path):
     samples.export("ingredients", tmp_path)
     clean, spaces = hmm(Source(name=str(tmp_path)))
-    expected = tune([clean.experiment], spaces, clean.splits, clean.kind, trials=3)
+    expected = tune([clean.experiment], spaces, clean.splits, trials=3)
     (tmp_path / "test.conll").write_bytes(b"\xff poison \x00")
     poisoned, spaces = hmm(Source(name=str(tmp_path)))
-    found = tune([poisoned.experiment], spaces, poisoned.splits, poisoned.kind, trials=3)
+    found = tune([poisoned.experiment], spaces, poisoned.splits, trials=3)
     assert [t.score for t in found.trials] == [t.score for t in expected.trials]
     assert "test" not in found.preset.data
     assert "test" not in found.preset.scores
@@ -72,7 +81,7 @@ def test_without_a_dev_part_a_fifth_is_held_out_the_same_way_by_the_preset(tmp_p
     samples.export("ingredients", tmp_path)
     source = Source(train=(str(tmp_path / "train.conll"),))
     laid, spaces = hmm(source)
-    found = tune([laid.experiment], spaces, laid.splits, laid.kind, trials=2)
+    found = tune([laid.experiment], spaces, laid.splits, trials=2)
     experiment = found.preset.experiment
     assert experiment.hold_out == 0.2
     again = run(experiment, experiment.splits(dataset(source)), scored=("dev",))
@@ -82,7 +91,7 @@ def test_without_a_dev_part_a_fifth_is_held_out_the_same_way_by_the_preset(tmp_p
 def test_time_is_kept():
     laid, spaces = hmm(Source(name="ingredients"))
     began = time.monotonic()
-    found = tune([laid.experiment], spaces, laid.splits, laid.kind, seconds=1.5)
+    found = tune([laid.experiment], spaces, laid.splits, seconds=1.5)
     assert time.monotonic() - began < 6.0  # one run too long at most, on a busy machine
     assert len(found.trials) >= 1
 
@@ -90,19 +99,19 @@ def test_time_is_kept():
 def test_a_time_too_short_for_one_run_is_refused():
     laid, spaces = hmm(Source(name="ingredients"))
     with pytest.raises(ConfigError, match="not enough to train once"):
-        tune([laid.experiment], spaces, laid.splits, laid.kind, seconds=1e-9)
+        tune([laid.experiment], spaces, laid.splits, seconds=1e-9)
 
 
 def test_trials_or_a_time_but_not_both():
     laid, spaces = hmm(Source(name="ingredients"))
     for budget in ({}, {"trials": 1, "seconds": 1.0}):
         with pytest.raises(ConfigError, match="tuning needs a budget"):
-            tune([laid.experiment], spaces, laid.splits, laid.kind, **budget)
+            tune([laid.experiment], spaces, laid.splits, **budget)
 
 
 def test_a_small_space_is_tried_once_and_no_more():
     laid, _ = hmm(Source(name="ingredients"))
-    found = tune([laid.experiment], [{"order": Among((1, 2))}], laid.splits, laid.kind, trials=50)
+    found = tune([laid.experiment], [{"order": Among((1, 2))}], laid.splits, trials=50)
     assert {t.settings.get("order") for t in found.trials} == {None, 1, 2}
 
 

@@ -27,11 +27,19 @@ WORDS = [["Ann", "went", "home"], ["Bob", "saw", "Ann", "."], ["the", "dog", "ba
 TAGS = [["B-PER", "O", "O"], ["B-PER", "O", "B-PER", "O"], ["O", "O", "O"]]
 
 
+def with_node(cluster):
+    """One more node of one core; a busy machine may need a second attempt."""
+    try:
+        return cluster.add_node(num_cpus=1)
+    except Exception:
+        return cluster.add_node(num_cpus=1)
+
+
 @pytest.fixture(scope="module")
 def cluster():
     """Two nodes of one core each; the head has none."""
     made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
-    made.add_node(num_cpus=1)
+    with_node(made)
     ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
     yield made
     ray.shutdown()
@@ -85,16 +93,18 @@ def test_errors_come_back_as_they_were(cluster, tmp_path):
 
 
 def test_the_work_of_a_killed_node_is_done_by_others(cluster, tmp_path):
-    victim = cluster.add_node(num_cpus=1)
+    victim = with_node(cluster)
     cluster.wait_for_nodes()
-    found, killed = {}, 0.0
+    found, times = {}, []
     for n, result in RayEngine().map(Slow(str(tmp_path), 1.0), range(8)):
         found[n] = result
-        if not killed:
+        if not times:
             cluster.remove_node(victim, allow_graceful=False)
-            killed = time.monotonic()
+        times.append(time.monotonic())
     assert found == {n: n * n for n in range(8)}
-    assert time.monotonic() - killed < 60
+    stalls = [b - a for a, b in pairwise(times)]
+    print("longest stall", max(stalls))
+    assert max(stalls) < 20
     begun = [path.name.split("-")[0] for path in tmp_path.iterdir()]
     assert len(begun) >= 8
 
@@ -127,7 +137,7 @@ def test_one_node_trains_the_same_bytes(cluster, alone, tmp_path):
 
 
 def test_a_node_killed_in_training_changes_no_byte_and_stalls_it_briefly(cluster, alone, tmp_path):
-    victim = cluster.add_node(num_cpus=1)
+    victim = with_node(cluster)
     cluster.wait_for_nodes()
     engine, times, sizes = RayEngine(), [], []
 
@@ -142,22 +152,12 @@ def test_a_node_killed_in_training_changes_no_byte_and_stalls_it_briefly(cluster
     engine.close()
     assert sizes[0] == 2
     assert sizes[-1] == 1
-    assert max(b - a for a, b in pairwise(times)) < 20
+    stalls = [b - a for a, b in pairwise(times)]
+    print("longest stall in training", max(stalls), sizes, [round(s, 2) for s in stalls])
+    assert max(stalls) < 20
 
 
-def test_too_few_resources_for_training_are_an_error(cluster, tmp_path):
-    @ray.remote(num_cpus=1)
-    def hold(seconds):
-        time.sleep(seconds)
-
-    holding = hold.remote(8)
-    time.sleep(2)
-    with pytest.raises(EngineError, match="no worker could start within 2 s: a task needs 1 CPU"):
-        trained(RayEngine(patience=2.0), tmp_path / "a")
-    ray.get(holding)
-
-
-def test_too_few_resources_are_an_error(cluster):
+def test_too_few_resources_are_an_error(cluster, tmp_path):
     @ray.remote(num_cpus=1)
     def hold(seconds):
         time.sleep(seconds)
@@ -166,6 +166,8 @@ def test_too_few_resources_are_an_error(cluster):
     time.sleep(2)
     with pytest.raises(EngineError, match="no worker could start within 2 s: a task needs 1 CPU"):
         list(RayEngine(patience=2.0).map(Slow("/tmp", 0.0), [1]))
+    with pytest.raises(EngineError, match="no worker could start within 2 s: a task needs 1 CPU"):
+        trained(RayEngine(patience=2.0), tmp_path / "a")
     ray.get(holding)
 
 

@@ -20,6 +20,7 @@ from chaffinch.cli.lab_flags import (
     source_of,
     with_settings,
 )
+from chaffinch.engines import engine_named
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import LARGEST
 from chaffinch.lab import Tuned, bench, presets, tune
@@ -29,6 +30,7 @@ EXAMPLES = """
 chaffinch tune -d reviews --time 60s -o best.toml
 chaffinch tune train.conll --dev dev.conll --recipe crf --trials 27 -o crf.toml
 chaffinch tune -d ingredients --recipe crf -p c2 -v 0.1..10 --order 1 --trials 9 -o c2.json
+chaffinch tune large.conll --recipe crf --trials 27 --engine ray -o crf.toml
 chaffinch preset best.toml -o best.chaff
 """
 
@@ -84,6 +86,14 @@ def command(
     label_separator: SeparatorFlag = None,
     data_folder: FolderFlag = None,
     threads: ThreadsFlag = 0,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help="Run trials side by side on threads, processes or ray, with the same result; needs --trials.",
+            metavar="NAME",
+        ),
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Workers of --engine; 0: one per core.", min=0)] = 0,
     json: JsonFlag = False,
     settings: dict[str, Any] | None = None,
 ) -> None:
@@ -128,7 +138,6 @@ def command(
             [b.experiment for b in laid],
             spaces,
             splits,
-            kind,
             trials=trials if trials is not None or seconds is not None else 9,
             seconds=seconds,
             name=name,
@@ -136,6 +145,7 @@ def command(
             seed=seed,
             threads=threads,
             listener=listener,
+            engine=None if engine is None else engine_named(engine, workers),
         )
     if path is not None:
         presets.write(found.preset, path)

@@ -21,7 +21,6 @@ from chaffinch.learners.shards import Term, TreeSum, Work, summed_nodes
 PATIENCE = 60.0  # seconds without any worker
 AHEAD = 2  # tasks in flight per core
 RETRIES = 5  # of a task whose node was lost
-GATHERING = 10.0  # seconds to wait for further actors once one is there
 LATE = 5.0  # an actor is given up if its answer takes this many seconds and LATE_TIMES the time of all others
 LATE_TIMES = 3.0
 
@@ -124,9 +123,10 @@ class RayEngine:
         self._key, self._owner = key, {k: self._actors[k * W // K] for k in range(K)}
 
     def _gather(self, ray: Any, most: int) -> None:
-        """Start the actors that are missing; EngineError if there is none within the patience."""
-        cores = int(ray.cluster_resources().get("CPU", 0))
-        wanted = max(1, min(self.workers or cores, most)) - len(self._actors)
+        """Start the actors that are missing, on free cores; EngineError if none starts within the patience."""
+        missing = min(self.workers or most, most) - len(self._actors)
+        free = int(ray.available_resources().get("CPU", 0))
+        wanted = min(missing, free if self._actors else max(free, 1))
         if wanted <= 0:
             return
         kind = ray.remote(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD")(_Actor)
@@ -141,10 +141,9 @@ class RayEngine:
                     self._actors.append(actor)
                 except ray.exceptions.RayError:
                     continue
-            waited = time.monotonic() - begun
-            if waited > (GATHERING if self._actors else self.patience):
+            if time.monotonic() - begun > self.patience:
                 break
-        for actor in fresh.values():  # there is no core for them
+        for actor in fresh.values():  # their cores went to others
             _ended(actor)
         if not self._actors:
             raise self._no_core(ray)

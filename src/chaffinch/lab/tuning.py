@@ -9,16 +9,16 @@ import math
 import random
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
+from uuid import uuid4
 
 from chaffinch.errors import ConfigError
 from chaffinch.evaluate.evaluation import ERRORS
-from chaffinch.kinds import Kind
 from chaffinch.kinds.corpora import Corpus, shuffled, size, taken
 from chaffinch.knobs import Knob
 from chaffinch.lab.baseline import as_knobs, read_value
-from chaffinch.lab.experiment import Experiment, Outcome, Splits, main_score, run
+from chaffinch.lab.experiment import Experiment, Splits, main_score, run
 from chaffinch.lab.presets import Preset
 from chaffinch.progress import Listener, Progress, going_on, keep_going
 
@@ -174,6 +174,61 @@ class Configuration:
     settings: dict[str, Any]
 
 
+class Mapper(Protocol):
+    """An engine, as far as trials need one."""
+
+    def map(self, job: Any, shards: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+        """The number of each shard and its result, as they come."""
+        ...
+
+
+@dataclass(frozen=True)
+class TrialScore:
+    """What a trial found: the name and value of its score, its time, and on all the data its preset."""
+
+    score: str
+    value: float
+    seconds: float
+    preset: Preset | None
+
+
+@dataclass(frozen=True)
+class TrialJob:
+    """Trials as the job of an engine: train on a share of the training split, score on the dev split.
+
+    wanted: the score; None: the main one
+    token:  of this search, by which a worker knows the job again
+    """
+
+    splits: Splits = field(repr=False)
+    wanted: str | None
+    threads: int
+    token: str = field(default_factory=lambda: uuid4().hex)
+
+    def open(self) -> dict[float, Corpus]:
+        """The shares of the training split that were cut so far."""
+        return {1.0: self.splits["train"]}
+
+    def run(self, state: dict[float, Corpus], shard: tuple[Experiment, float]) -> TrialScore:
+        """One trial."""
+        return self.scored(state, *shard, keep_going)
+
+    def scored(
+        self, state: dict[float, Corpus] | None, experiment: Experiment, share: float, on_epoch: Listener
+    ) -> TrialScore:
+        """One trial, which a listener may stop."""
+        assert state is not None
+        train = self.splits["train"]
+        if share not in state:
+            order = shuffled(train, seed=1)
+            state[share] = taken(train, sorted(order[: round(share * len(order))]))
+        splits = _Shared(self.splits, state[share])
+        outcome = run(experiment, splits, scored=("dev",), threads=self.threads, on_epoch=on_epoch)
+        score = main_score(outcome, "dev", self.wanted)
+        preset = Preset.of(outcome, self.splits, "tuned") if share == 1.0 else None
+        return TrialScore(score, outcome.scores["dev"][score], outcome.wall_s, preset)
+
+
 class _OutOfTime(Exception):
     """The budget ended inside a trial."""
 
@@ -182,7 +237,6 @@ def tune(
     bases: Sequence[Experiment],
     spaces: Sequence[Mapping[str, Space]],
     splits: Splits,
-    kind: Kind,
     *,
     trials: int | None = None,
     seconds: float | None = None,
@@ -191,30 +245,33 @@ def tune(
     seed: int = 0,
     threads: int = 0,
     listener: Listener = keep_going,
+    engine: Mapper | None = None,
 ) -> Tuned:
     """Search the best settings for the dev split.
 
     bases, spaces: the experiments to start from, one per recipe, and the search space of each
     trials:        number of settings drawn; the same number gives the same result
     seconds:       or the time budget; a trial that is running when it ends does not count
+    engine:        where trials run side by side, with the same result; it needs a number of trials
     """
+    if engine is not None and seconds is not None:
+        raise ConfigError("an engine needs a number of trials, not a time: use --trials")
     if (trials is None) == (seconds is None):
         raise ConfigError("tuning needs a budget: give either a number of trials or a time")
     if score in ERRORS:
         raise ConfigError(f"tuning maximises a score, and lower is better for {score}; name another score")
     search = _Search(
-        splits, kind, score, seconds, threads, listener, _expected(bases, spaces, trials, splits)
+        splits, score, seconds, threads, listener, _expected(bases, spaces, trials, splits), engine
     )
     try:
-        for number, base in enumerate(bases):
-            search.run(Configuration(number, base, {}), 1.0)
+        search.run_all([Configuration(number, base, {}) for number, base in enumerate(bases)], 1.0)
         for bracket in _brackets(bases, spaces, trials, seed):
             _halve(search, bracket, shares(size(splits["train"])))
     except _OutOfTime:
         pass
-    if search.best is None or search.outcome is None:
+    if search.best is None or search.preset is None:
         raise ConfigError(f"{seconds:g} s are not enough to train once; give more time or fewer data")
-    return Tuned(search.score, search.trials, search.best, Preset.of(search.outcome, splits, name))
+    return Tuned(search.score, search.trials, search.best, replace(search.preset, name=name))
 
 
 def shares(examples: int) -> list[float]:
@@ -232,54 +289,60 @@ class _Search:
     def __init__(
         self,
         splits: Splits,
-        kind: Kind,
         score: str | None,
         seconds: float | None,
         threads: int,
         listener: Listener,
         expected: int | None,
+        engine: Mapper | None,
     ) -> None:
-        self.splits, self.kind, self.wanted, self.threads = splits, kind, score, threads
+        self.job = TrialJob(splits, score, threads if engine is None else 1)
+        self.engine = engine
         self.listener, self.expected = listener, expected
         self.deadline = None if seconds is None else time.monotonic() + seconds
         self.score = score or ""
         self.trials: list[Trial] = []
         self.best: Trial | None = None
-        self.outcome: Outcome | None = None
+        self.preset: Preset | None = None  # of the best
         self._longest = 0.0  # of the runs on everything
-        self._order = shuffled(splits["train"], seed=1)
-        self._cut: dict[float, Corpus] = {1.0: splits["train"]}
+        self._state = None if engine is not None else self.job.open()
 
     def run(self, candidate: Configuration, share: float) -> Trial:
         """Train on a share, score on the dev split, keep the best of those on everything."""
-        if share not in self._cut:
-            count = round(share * len(self._order))
-            self._cut[share] = taken(self.splits["train"], sorted(self._order[:count]))
         self._check_time()
         started = time.monotonic()
-        outcome = run(
-            candidate.experiment,
-            _Shared(self.splits, self._cut[share]),
-            scored=("dev",),
-            threads=self.threads,
-            on_epoch=self._in_time,
-        )
+        found = self.job.scored(self._state, candidate.experiment, share, self._in_time)
         self._check_time()
         if share == 1.0:
             self._longest = max(self._longest, time.monotonic() - started)
-        self.score = main_score(outcome, "dev", self.wanted)
-        value = outcome.scores["dev"][self.score]
+        return self._record(candidate, share, found)
+
+    def run_all(self, candidates: Sequence[Configuration], share: float) -> list[Trial]:
+        """The same for several, side by side on an engine; they are recorded in their order."""
+        if self.engine is None:
+            return [self.run(candidate, share) for candidate in candidates]
+        shards = [(candidate.experiment, share) for candidate in candidates]
+        made: list[Trial] = []
+        early: dict[int, TrialScore] = {}
+        for n, found in self.engine.map(self.job, shards):
+            early[n] = found
+            while len(made) in early:
+                made.append(self._record(candidates[len(made)], share, early.pop(len(made))))
+        return made
+
+    def _record(self, candidate: Configuration, share: float, found: "TrialScore") -> Trial:
+        self.score = found.score
         trial = Trial(
             candidate.number,
             candidate.experiment.recipe,
             candidate.settings,
             share,
-            value,
-            outcome.wall_s,
+            found.value,
+            found.seconds,
         )
         self.trials.append(trial)
-        if share == 1.0 and (self.best is None or value > self.best.score):
-            self.best, self.outcome = trial, outcome
+        if share == 1.0 and (self.best is None or trial.score > self.best.score):
+            self.best, self.preset = trial, found.preset
         shown = {} if self.best is None else {"best": self.best.score}
         if not going_on(self.listener, Progress("tuning", len(self.trials), self.expected, shown)):
             raise KeyboardInterrupt
@@ -315,15 +378,17 @@ def _halve(search: _Search, bracket: Sequence[Configuration], rungs: Sequence[fl
     left = list(bracket)
     for share in rungs[:-1]:
         scored: list[tuple[float, Configuration]] = []
-        for candidate in left:
+        if search.engine is not None:
+            found = search.run_all(left, share)
+            scored = [(trial.score, candidate) for trial, candidate in zip(found, left, strict=True)]
+        for candidate in left if search.engine is None else ():
             if search.last_call():
                 best = min(scored, key=_best_first)[1] if scored else left[0]
                 search.run(best, 1.0)
                 raise _OutOfTime
             scored.append((search.run(candidate, share).score, candidate))
         left = [candidate for _, candidate in sorted(scored, key=_best_first)[: -(-len(left) // KEEP)]]
-    for candidate in left:
-        search.run(candidate, rungs[-1])
+    search.run_all(left, rungs[-1])
 
 
 def _best_first(scored: tuple[float, Configuration]) -> tuple[float, int]:

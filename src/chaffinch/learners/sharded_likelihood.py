@@ -125,7 +125,9 @@ class _Run:
         given = self.engine.broadcast(w) if sent is None else sent
         value, gradient = self.engine.reduce(Gradient(self.view), self.files, (given,))
         penalised = w if self.view.trainable is None else w * self.view.trainable
-        gradient += np.float32(self.view.curvature) * penalised
+        gradient = (
+            gradient + np.float32(self.view.curvature) * penalised
+        )  # what an engine gives may be read-only
         square = float(np.sum(np.square(penalised, dtype=np.float64)))
         return float(value) + self.view.curvature / 2 * square, gradient
 
