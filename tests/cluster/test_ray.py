@@ -103,7 +103,6 @@ def test_the_work_of_a_killed_node_is_done_by_others(cluster, tmp_path):
         times.append(time.monotonic())
     assert found == {n: n * n for n in range(8)}
     stalls = [b - a for a, b in pairwise(times)]
-    print("longest stall", max(stalls))
     assert max(stalls) < 20
     begun = [path.name.split("-")[0] for path in tmp_path.iterdir()]
     assert len(begun) >= 8
@@ -153,7 +152,6 @@ def test_a_node_killed_in_training_changes_no_byte_and_stalls_it_briefly(cluster
     assert sizes[0] == 2
     assert sizes[-1] == 1
     stalls = [b - a for a, b in pairwise(times)]
-    print("longest stall in training", max(stalls), sizes, [round(s, 2) for s in stalls])
     assert max(stalls) < 20
 
 

@@ -14,7 +14,7 @@ from chaffinch.errors import ConfigError
 from chaffinch.files import writing_text
 from chaffinch.kinds.corpora import fingerprint
 from chaffinch.lab.datasets import Source
-from chaffinch.lab.experiment import Experiment, Outcome, Splits
+from chaffinch.lab.experiment import Experiment, Outcome, SplitsByName
 from chaffinch.lab.records import is_bare
 
 FOLDER = Path("presets")
@@ -39,7 +39,7 @@ class Preset:
     version: str = __version__
 
     @classmethod
-    def of(cls, outcome: Outcome, splits: Splits, name: str) -> "Preset":
+    def of(cls, outcome: Outcome, splits: SplitsByName, name: str) -> "Preset":
         """The preset of a finished experiment, with every knob."""
         digest, size = outcome.model_digest()
         used = dict.fromkeys(["train", *outcome.tallies])

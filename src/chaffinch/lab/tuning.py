@@ -18,7 +18,7 @@ from chaffinch.evaluate.evaluation import ERRORS
 from chaffinch.kinds.corpora import Corpus, shuffled, size, taken
 from chaffinch.knobs import Knob
 from chaffinch.lab.baseline import as_knobs, read_value
-from chaffinch.lab.experiment import Experiment, Splits, main_score, run
+from chaffinch.lab.experiment import Experiment, Splits, SplitsByName, main_score, run
 from chaffinch.lab.presets import Preset
 from chaffinch.progress import Listener, Progress, going_on, keep_going
 
@@ -200,7 +200,7 @@ class TrialJob:
     token:  of this search, by which a worker knows the job again
     """
 
-    splits: Splits = field(repr=False)
+    splits: SplitsByName = field(repr=False)
     wanted: str | None
     threads: int
     token: str = field(default_factory=lambda: uuid4().hex)
@@ -296,7 +296,9 @@ class _Search:
         expected: int | None,
         engine: Mapper | None,
     ) -> None:
-        self.job = TrialJob(splits, score, threads if engine is None else 1)
+        # What is sent to other processes is loaded: a dataset may be read by functions of this one.
+        read = splits if engine is None else _Loaded(splits["train"], splits["dev"])
+        self.job = TrialJob(read, score, threads if engine is None else 1)
         self.engine = engine
         self.listener, self.expected = listener, expected
         self.deadline = None if seconds is None else time.monotonic() + seconds
@@ -361,10 +363,21 @@ class _Search:
 
 
 @dataclass(frozen=True)
+class _Loaded:
+    """The splits that tuning reads."""
+
+    train: Corpus
+    dev: Corpus
+
+    def __getitem__(self, name: str) -> Corpus:
+        return self.train if name == "train" else self.dev
+
+
+@dataclass(frozen=True)
 class _Shared:
     """The splits with a share of the training split; the test split is not accessible."""
 
-    splits: Splits
+    splits: SplitsByName
     train: Corpus
 
     def __getitem__(self, name: str) -> Corpus:

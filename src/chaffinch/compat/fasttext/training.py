@@ -197,7 +197,6 @@ def _tuned(made: Classifier, settings: Mapping[str, Any], train: Texts) -> Class
         [Experiment(source=Source(name="lines"), recipe=recipe, seed=seed) for recipe in recipes],
         [space_of(recipe, DOCUMENTS.settings_of(recipe)) for recipe in recipes],
         splits,
-        DOCUMENTS,
         seconds=float(settings["autotuneDuration"]),
         seed=seed,
         threads=made.threads,
