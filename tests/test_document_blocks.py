@@ -151,7 +151,7 @@ def test_a_classifier_learns_from_a_generator(tmp_path: Path) -> None:
         (lambda: Classifier().fit(iter([("a", ["X", "Y"])])), "one label each"),
         (lambda: Classifier().fit(iter([])), "at least one document"),
         (lambda: Classifier().fit(iter([("a", "X"), ("b", "X")])), "at least two labels"),
-        (lambda: Classifier().fit(X), "expected labels"),
+        (lambda: Classifier().fit(X), "requires y"),
     ]:
         with pytest.raises((ConfigError, DataError), match=problem):
             wrong()

@@ -10,6 +10,7 @@ for sentences, ``text`` and ``label`` for texts. Both formats read Arrow files a
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from chaffinch.corpus.json_records import Record, as_text, shown
 from chaffinch.corpus.jsonl import JsonOptions
 from chaffinch.corpus.lines import cut, listed
 from chaffinch.errors import DataError, missing_extra
-from chaffinch.files import STDIO, display_name, reading, writing
+from chaffinch.files import STDIO, display_name, first_line, reading, writing
 from chaffinch.text.document import LABEL, Document
 from chaffinch.text.schemes import scheme_of
 
@@ -43,7 +44,7 @@ def read(path: str | Path, *, text: str | None = None, label: str | None = None)
             names = class_names(schema.metadata or {})
             at_tags = None if text is not None else _tag_column(name, schema, label, names)
             at_text, at_label = (0, None) if at_tags else text_and_label(name, header, text, label)
-            number = 0
+            number = first_line(path) - 1
             for batch in batches:
                 for row in batch.to_pylist():
                     number += 1
@@ -56,6 +57,45 @@ def read(path: str | Path, *, text: str | None = None, label: str | None = None)
                         yield _document(where, row, header[at_text], header, at_label)
         except _arrow_errors() as e:
             raise DataError(f"{name}: is not a readable Parquet file: {cut(str(e))}") from None
+
+
+def has_arrow() -> bool:
+    """Whether the extra [arrow] is installed."""
+    return find_spec("pyarrow") is not None
+
+
+def arrow_blocks(path: str | Path) -> Iterator[tuple[bytes, int]]:
+    """The batches of a table, each as a stream of Arrow, and the number of its first row, from 1."""
+    _, parquet = _arrow()
+    if str(path) == STDIO:
+        raise DataError("Parquet is read from its end and cannot come from standard input; name a file")
+    with reading(path) as stream:
+        try:
+            schema, batches = _batches(stream, parquet)
+            row = 1
+            for batch in batches:
+                yield _streamed(schema, batch), row
+                row += batch.num_rows
+        except _arrow_errors() as e:
+            raise DataError(f"{display_name(path)}: is not a readable Parquet file: {cut(str(e))}") from None
+
+
+def arrow_rows(content: bytes) -> list[bytes]:
+    """The rows of a stream of Arrow, each as one."""
+    import pyarrow
+
+    with pyarrow.ipc.open_stream(content) as found:
+        return [_streamed(found.schema, batch.slice(n, 1)) for batch in found for n in range(batch.num_rows)]
+
+
+def _streamed(schema: Any, batch: Any) -> bytes:
+    import pyarrow
+
+    out = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(out, schema) as stream:
+        stream.write_batch(batch)
+    content: bytes = out.getvalue().to_pybytes()
+    return content
 
 
 def _batches(stream: Any, parquet: Any) -> tuple[Any, Iterable[Any]]:

@@ -3,6 +3,7 @@
 lines        a record is a line                     text, JSONL, fastText, pairs
 paragraphs   records have blank lines between them  columns, CoNLL-U
 rows         lines below a header; a quoted cell may hold line breaks
+tables       rows of Parquet and Arrow; a block is a stream of Arrow
 """
 
 import re
@@ -11,11 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chaffinch.corpus.lines import BOM, LONGEST_LINE, long_line
+from chaffinch.corpus.parquet import arrow_blocks, arrow_rows, has_arrow
 from chaffinch.files import reading
 
 LINES = ("text", "jsonl", "jsonl-spans", "doccano", "prodigy", "fasttext", "alignment", "brackets-tsv")
 PARAGRAPHS = ("columns", "conllu", "hmm")
 ROWS = ("csv", "tsv")
+TABLES = ("parquet", "datasets")
 SIZE = 1 << 19  # bytes of a block, if they are there
 _TOKEN = re.compile(rb"^(?!#|-DOCSTART-)[ \t]*[^\s]", re.MULTILINE)  # a line that is no comment and no mark
 
@@ -37,11 +40,15 @@ def has_records(format: str, start: bytes) -> bool:
     """Whether a file of this format that begins so is a sequence of records: a JSON array is one value."""
     if format in ("jsonl", "jsonl-spans", "doccano", "prodigy"):
         return not start.removeprefix(BOM).lstrip().startswith(b"[")
-    return format in (*LINES, *PARAGRAPHS, *ROWS)
+    return format in (*LINES, *PARAGRAPHS, *ROWS) or (format in TABLES and has_arrow())
 
 
 def record_blocks(path: str | Path, format: str) -> Iterator[RecordBlock]:
     """The blocks of a file that has records. What comes slowly comes in small blocks, and at once."""
+    if format in TABLES:
+        for content, row in arrow_blocks(path):
+            yield RecordBlock(content, row, row)
+        return
     complete = {**dict.fromkeys(LINES, _lines), **dict.fromkeys(PARAGRAPHS, _paragraphs)}.get(format, _rows)
     with reading(path) as stream:
         header, number, read = b"", 1, 0
@@ -59,6 +66,10 @@ def record_blocks(path: str | Path, format: str) -> Iterator[RecordBlock]:
 
 def single_records(block: RecordBlock, format: str) -> list[RecordBlock]:
     """The records of a block, one by one."""
+    if format in TABLES:
+        return [
+            RecordBlock(c, block.first_line + n, block.end) for n, c in enumerate(arrow_rows(block.content))
+        ]
     header = _header(block.content) if format in ROWS else b""
     body, made, at = block.content[len(header) :], [], 0
     number, place = block.first_line + header.count(b"\n"), block.end - len(block.content) + len(header)

@@ -151,7 +151,10 @@ class Classifier(DocumentPredictions):
                 )
             return self.fit_cache(pairs(X, y), cache, dev=dev, on_epoch=on_epoch)
         if y is None:
-            raise DataError("expected labels: give y, or an iterator of pairs of a text and its label")
+            raise DataError(
+                "fitting requires y to be passed, but the target y is None: give y, or an iterator of pairs of a "
+                "text and its label"
+            )
         task = self._task(X, y, sample_weight, beside, on_epoch)
         if dev is not None:
             task = dataclasses.replace(task, dev=self._dev(task, *dev))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +18,11 @@ from chaffinch.recipes.text_features import TextFeatures
 
 DOCUMENTS = "documents.cache"
 BATCH = 2000
+KINDS = (
+    "words",
+    "more-words",
+    "tf-idf",
+)  # of features to choose from: those of characters take ten times the bytes
 
 
 def settings_of(classifier: Any, on_epoch: Listener) -> DocumentSettings:
@@ -49,9 +55,15 @@ def _chosen(given: bool) -> Any:
 
     def on_sample(task: DocumentTask, C: float | None) -> tuple[TextFeatures, str, float]:
         fixed = {} if C is None else {"C": C}
-        found, config, choice = choose(task, "logistic", fixed, given)
-        features = found.features or TextFeatures.of(None)
-        return features, "given features" if choice is None else choice.features, float(config.C)
+        best: tuple[float, TextFeatures, str, float] | None = None
+        for name in ("given features",) if given else KINDS:
+            features = task.features if given else TextFeatures.named(name)
+            _, config, choice = choose(replace(task, features=features), "logistic", fixed, True)
+            accuracy = 0.0 if choice is None else choice.accuracy
+            if best is None or accuracy > best[0]:
+                best = accuracy, features or TextFeatures.of(None), name, float(config.C)
+        assert best is not None
+        return best[1:]
 
     return on_sample
 

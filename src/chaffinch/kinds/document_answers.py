@@ -12,17 +12,14 @@ from numpy.typing import NDArray
 from chaffinch.corpus import write
 from chaffinch.corpus.annotations import CONFIDENCE
 from chaffinch.corpus.registry import named, with_extension
-from chaffinch.errors import ConfigError, DataError, warn_about_data
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.classifier import Classifier
 from chaffinch.evaluate.documents import LabelOutputs
 from chaffinch.evaluate.label_sets import LabelSetOutputs
 from chaffinch.evaluate.mistakes import Pieces
 from chaffinch.evaluate.outputs import DocumentOutputs, predicted_label, predicted_labels
 from chaffinch.kinds.kind import Confusion, TestSet, missed_and_invented
-from chaffinch.kinds.requests import (
-    place,
-    rows_of,
-)
+from chaffinch.kinds.requests import PredictRequest, place, rows_of
 from chaffinch.text.document import Document
 
 SEPARATOR = "|"  # joins several predicted labels in a cell
@@ -128,10 +125,10 @@ def numbers_beside(model: Classifier, documents: Sequence[Document]) -> dict[str
 
 
 def certain_labels(
-    model: Classifier, p: NDArray[np.float64], given: list[list[Any]], precision: float
+    model: Classifier, p: NDArray[np.float64], given: list[list[Any]], asked: PredictRequest
 ) -> list[list[Any]]:
     """The labels without those below the threshold of a precision."""
-    least = model.threshold_for(precision=precision)
+    least = model.threshold_for(precision=asked.precision or 0.0)
     place = {str(label): i for i, label in enumerate(model.classes_.tolist())}
     kept = [
         [name for name in names if row[place[str(name)]] >= least]
@@ -140,9 +137,12 @@ def certain_labels(
     assert model.confidence_ is not None
     unit = model.confidence_.unit
     before, after = (sum(map(len, side)) for side in (given, kept))
-    warn_about_data(
-        f"{before - after:,} of {before:,} {unit} held back: their probability is below {least:.4f}, the least at "
-        f"which held-out {unit} were shown to have a precision of {precision:g}"
+    asked.remark(
+        f"{{count}} of {{of}} {unit} held back: their probability is below {least:.4f}, the least at "
+        f"which held-out {unit} were shown to have a precision of {asked.precision:g}",
+        before - after,
+        before,
+        always=True,
     )
     return kept
 

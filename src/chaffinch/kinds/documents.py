@@ -352,7 +352,7 @@ class DocumentKind(Kind, UnitLabels):
         p, labels = model.answers([d.text for d in documents], numbers_beside(model, documents))
         given = [one if isinstance(one, list) else [str(one)] for one in labels]
         if asked.precision is not None:
-            given = certain_labels(model, p, given, asked.precision)
+            given = certain_labels(model, p, given, asked)
         values = {str(y): y for y in model.classes_.tolist() if not isinstance(y, str)} | {
             **model.label_values_
         }

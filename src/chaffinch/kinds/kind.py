@@ -366,6 +366,10 @@ class Kind(ABC):
     def predict(self, model: Any, asked: PredictRequest) -> None:
         """Write the input back with the model's answers."""
 
+    def ruled(self, model: Any, rules: Path) -> Any:
+        """The model whose answers obey the rules of a file."""
+        raise ConfigError(f"--rules does not apply to {self.plural}; leave it out")
+
     def streams(self, model: Any) -> bool:
         """Whether the answer to a row depends on that row alone."""
         return False

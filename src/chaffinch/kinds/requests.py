@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from chaffinch.corpus import detect, read
-from chaffinch.errors import DataError
+from chaffinch.errors import DataError, warn_about_data
 from chaffinch.files import display_name
 from chaffinch.knobs import knobs
 from chaffinch.text.document import Document
@@ -101,6 +101,7 @@ class BlockLayout:
 
     columns: tuple[str, ...] = ()
     header: bytes = b""
+    remarks: dict[str, tuple[int, int, bool]] = field(default_factory=dict)  # see PredictRequest.remark
 
     def check_columns(self, names: tuple[str, ...]) -> None:
         """Raise if a block has other columns than the first."""
@@ -139,6 +140,14 @@ class PredictRequest:
     rows: tuple[int, ...] | None = None
     notes: tuple[Mapping[str, Any], ...] = ()
     layout: BlockLayout | None = None
+
+    def remark(self, text: str, count: int, of: int, *, always: bool = False) -> None:
+        """Say something of ``{count}`` of ``{of}`` rows: now, or once for all blocks. always: even of none."""
+        if self.layout is not None:
+            before = self.layout.remarks.get(text, (0, 0, always))
+            self.layout.remarks[text] = before[0] + count, before[1] + of, always
+        elif count or always:
+            warn_about_data(text.format(count=f"{count:,}", of=f"{of:,}"))
 
     def picked(self, items: list[Item]) -> list[Item]:
         """The rows that were asked for, in that order; without ``rows`` all."""

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 from chaffinch.corpus import detect
 from chaffinch.corpus.record_blocks import (
+    TABLES,
     RecordBlock,
     has_records,
     record_blocks,
@@ -33,24 +34,24 @@ from chaffinch.kinds.requests import BlockLayout, PredictRequest, Restart
 from chaffinch.progress import Listener, Progress, keep_going
 
 ON_ERROR = ("stop", "skip", "mark")
-WHOLE_FORMATS = ("parquet", "label-studio", "brat", "letters")  # one value, a folder or an archive
+WHOLE_FORMATS = ("datasets", "label-studio", "brat", "letters")  # one value, a folder or an archive
 BYTES = "MB"
 NO_ANSWER = "_"
 
 
 def can_stream(kind: Kind, model: Any, asked: PredictRequest) -> bool:
     """Whether the answers of a row depend on that row alone, and input and output are sequences of rows."""
-    if not kind.streams(model) or asked.steps or asked.precision is not None or asked.rows is not None:
-        return False
-    if asked.nth is not None or asked.rules is not None or Path(asked.data).is_dir():
+    if not kind.streams(model) or asked.steps or asked.rows is not None or Path(asked.data).is_dir():
         return False
     name = without_packing(asked.output.name)
     suggested = [FORMATS[asked.to_format]] if asked.to_format in FORMATS else with_extension(asked.output)
-    if name.endswith((".json", ".html")) or any(f.name in WHOLE_FORMATS for f in suggested):
+    whole = suggested and all(f.name in WHOLE_FORMATS for f in suggested)
+    if name.endswith((".json", ".html", ".arrow")) or whole:
         return False
-    return has_records(
-        detect(asked.data, asked.from_format, texts=kind.plural == "documents").name, head(asked.data)
-    )
+    format = detect(asked.data, asked.from_format, texts=kind.plural == "documents").name
+    if format == "datasets" and _writes_parquet(asked):
+        return False  # numbers of classes depend on all rows
+    return has_records(format, head(asked.data))
 
 
 def predict_file(
@@ -85,12 +86,54 @@ def predict_stream(
     if on_error not in ON_ERROR:
         raise ConfigError(f"--on-error must be one of {', '.join(ON_ERROR)}, got {on_error!r}")
     format = detect(asked.data, asked.from_format, texts=kind.plural == "documents").name
-    request = replace(asked, from_format=format, layout=asked.layout or BlockLayout())
+    if format in TABLES and on_error == "mark":
+        raise ConfigError("--on-error mark does not apply to Parquet, whose rows have types; use skip")
+    model, rules = (model, asked.rules) if asked.rules is None else (kind.ruled(model, asked.rules), None)
+    request = replace(asked, from_format=format, layout=asked.layout or BlockLayout(), rules=rules)
     run = _Run(kind, model, request, on_error, _size(asked.data), listener)
     with many_writers(asked.output) as output:
+        joined = ParquetBlocks(output) if _writes_parquet(asked) else None
         for block in record_blocks(asked.data, format):
-            run.answer(block, output)
+            run.answer(block, output if joined is None else joined)
+        if joined is not None:
+            joined.close()
     run.tell()
+
+
+def _writes_parquet(asked: PredictRequest) -> bool:
+    """Whether the answers are a Parquet file."""
+    name = without_packing(asked.output.name)
+    return not asked.json and (
+        asked.to_format == "parquet" or (asked.to_format is None and name.endswith(".parquet"))
+    )
+
+
+class ParquetBlocks(io.BytesIO):
+    """Joins Parquet files that are written to it, one after the other, into one; their columns must be the same."""
+
+    def __init__(self, output: BinaryIO) -> None:
+        super().__init__()
+        self._output = output
+        self._table: Any = None
+
+    def write(self, content: Any) -> int:
+        """Append the rows of a file; Restart if they have other columns than the first."""
+        from pyarrow import parquet
+
+        if not content:
+            return 0
+        rows = parquet.read_table(io.BytesIO(content))
+        if self._table is None:
+            self._table = parquet.ParquetWriter(self._output, rows.schema)
+        elif rows.schema != self._table.schema:
+            raise Restart
+        self._table.write_table(rows)
+        return len(content)
+
+    def close(self) -> None:
+        """Complete the file."""
+        if self._table is not None:
+            self._table.close()
 
 
 @dataclass
@@ -128,10 +171,13 @@ class _Run:
             warn_about_data(
                 f"{self.failures:,} rows could not be read and were {done}; the first: {self.failed[0]}"
             )
+        if self.request.layout is not None:
+            for text, (count, of, always) in self.request.layout.remarks.items():
+                replace(self.request, layout=None).remark(text, count, of, always=always)
 
     def _answered(self, block: RecordBlock) -> bytes:
         """What the kind writes for a block."""
-        if not block.content.strip() and self.request.from_format != "text":
+        if not block.content.strip() and self.request.from_format not in ("text", *TABLES):
             return b""
         data, target = self.request.data, self.request.output
         with block_of(data, block.content, block.first_line), collecting(target) as collected:

@@ -326,6 +326,10 @@ class TagKind(Kind, UnitLabels):
 
     # -- answering
 
+    def ruled(self, model: Tagger, rules: Path) -> Tagger:
+        """The tagger whose labellings obey the rules of a file as well as its own."""
+        return model.with_rules([*model.rules_, *read_rules(rules)])
+
     def streams(self, model: Tagger) -> bool:
         """Unless a second pass looks at whole documents."""
         return not isinstance(model.model_, TwoPassModel)
@@ -334,7 +338,7 @@ class TagKind(Kind, UnitLabels):
         """Write the sentences back with the prediction as the last column, or as spans if the output holds spans."""
         model.threads = asked.threads
         if asked.rules is not None:
-            model = model.with_rules([*model.rules_, *read_rules(asked.rules)])
+            model = self.ruled(model, asked.rules)
         as_conllu = is_conllu(asked.output, asked.to_format) and not (asked.json or asked.steps)
         table, documents = input_table(asked, model, whole=as_conllu)
         if asked.layout is not None:

@@ -4,7 +4,7 @@ from itertools import pairwise
 from typing import Any
 
 from chaffinch.corpus.json_records import writing_json
-from chaffinch.errors import ConfigError, warn_about_data
+from chaffinch.errors import ConfigError
 from chaffinch.estimators import Tagger
 from chaffinch.files import writing_text
 from chaffinch.kinds.requests import PredictRequest
@@ -34,10 +34,9 @@ def labellings_of(tagger: Tagger, table: TokenTable, asked: PredictRequest) -> l
         else:
             few += len(labels) < wanted
             rows.append(labels[-1:] or [blank])
-    if few:
-        warn_about_data(
-            f"{few:,} of {len(rows):,} sentences have fewer than {wanted} labellings: the last of theirs is written"
-        )
+    if asked.nth is not None:
+        text = f"{{count}} of {{of}} sentences have fewer than {wanted} labellings: the last of theirs is written"
+        asked.remark(text, few, len(rows))
     return rows
 
 
@@ -59,9 +58,12 @@ def certain_labellings(tagger: Tagger, table: TokenTable, asked: PredictRequest)
                 blank = OUTSIDE if unit == SPANS else NO_LABEL
                 kept[span.start : span.end] = [blank] * (span.end - span.start)
         rows.append([kept])
-    warn_about_data(
-        f"{held_back:,} of {given:,} {unit} held back: their probability is below {least:.4f}, the least at which "
-        f"out-of-fold {unit} were shown to have a precision of {asked.precision:g}"
+    asked.remark(
+        f"{{count}} of {{of}} {unit} held back: their probability is below {least:.4f}, the least at which "
+        f"out-of-fold {unit} were shown to have a precision of {asked.precision:g}",
+        held_back,
+        given,
+        always=True,
     )
     return rows
 
