@@ -161,10 +161,11 @@ def test_trees_to_rows_are_refused_with_the_formats_that_could(tmp_path: Path, r
     (tmp_path / "a.mrg").write_text("(S (NP (NNP Ann)) (VP (VBD left)))\n")
     outcome = run("convert", tmp_path / "a.mrg", tmp_path / "b.csv")
     assert outcome.code == 2
-    assert outcome.err == (
-        f"chaffinch: {tmp_path / 'a.mrg'} has trees and columns of tokens, of which csv can carry nothing; "
-        "formats that can: brackets, brackets-tsv, columns, conllu, datasets\n"
-    )
+    said, _, able = outcome.err.partition("; formats that can: ")
+    trees = f"{tmp_path / 'a.mrg'} has trees and columns of tokens"
+    assert said == f"chaffinch: {trees}, of which csv can carry nothing"
+    assert {"brackets", "brackets-tsv", "columns", "conllu", "datasets"} <= {*able.strip().split(", ")}
+    assert "csv" not in able
     assert not (tmp_path / "b.csv").exists()
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from chaffinch import kinds, load
+from chaffinch.estimators.aligner import Aligner
 from chaffinch.kinds import KINDS, LISTS, kind_of_corpus, kind_of_file, kind_of_model
 from chaffinch.kinds.corpora import fingerprint, joined, size, taken
 from chaffinch.kinds.links import LinkKind
@@ -132,10 +133,17 @@ def test_two_rerankers_are_compared_and_their_choices_evaluated(files, tmp_path:
     assert (worse.code, "Regression" in worse.out) == (1, True)
 
 
+class Shouter(Aligner):
+    """An estimator of one's own, whose files name its task."""
+
+    task = "shouter"
+
+
 class Shouting(LinkKind):
     """A kind of one's own: pairs in files that end in .shout."""
 
     plural = "shouted pairs"
+    estimator = Shouter
 
     def holds(self, path: Path, format: str | None = None) -> bool:
         return path.suffix == ".shout"
@@ -147,7 +155,9 @@ def test_a_new_kind_is_one_class_and_one_entry_of_the_table(files, tmp_path: Pat
     path = tmp_path / "pairs.shout"
     path.write_bytes(files["sentence pairs"].read_bytes())
     assert kind_of_file(path) is mine
-    made = run(
-        "train", path, "-o", tmp_path / "m.chaff", "--recipe", "aligner-perceptron", "--from", "alignment"
-    )
+    model, how = tmp_path / "m.chaff", ("--from", "alignment")
+    made = run("train", path, "-o", model, "--recipe", "aligner-perceptron", *how)
     assert made.code == 0, made.err
+    assert type(load(model)) is Shouter
+    assert kind_of_model(load(model)) is mine
+    assert run("predict", model, path, *how, "-o", tmp_path / "out.tsv").code == 0

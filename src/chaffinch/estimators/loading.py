@@ -5,15 +5,11 @@ from typing import Any
 
 from chaffinch import modelfile
 from chaffinch.errors import ChaffinchError, ModelFileError, warn_about_data
-from chaffinch.estimators.aligner import Aligner
-from chaffinch.estimators.classifier import Classifier
-from chaffinch.estimators.parser import Parser
-from chaffinch.estimators.reranker import Reranker
-from chaffinch.estimators.tagger import Tagger
+from chaffinch.estimators import aligner, classifier, parser, reranker, tagger
+from chaffinch.estimators.persistent import ESTIMATORS
 from chaffinch.rescue import Rescued, format_of, rescued, rescued_object
 
-# By the task that the file's header names.
-ESTIMATORS: dict[str | None, Any] = {one.task: one for one in (Tagger, Classifier, Aligner, Parser, Reranker)}
+MODULES = (aligner, classifier, parser, reranker, tagger)  # whose estimators are known without an import
 
 # Errors of a model whose sections do not fit together; a file is read before it is trusted.
 FAULTS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError)
@@ -26,6 +22,7 @@ def load(path: Any) -> Any:
     package that is in memory, given instead of a path.
 
     >>> import tempfile
+    >>> from chaffinch import Tagger
     >>> path = Path(tempfile.mkdtemp()) / "tiny.chaff"
     >>> Tagger("hmm").fit([["a", "b"], ["b", "a"]], [["X", "Y"], ["Y", "X"]]).save(path)
     >>> load(path).predict([["b", "a"]])

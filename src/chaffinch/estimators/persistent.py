@@ -22,6 +22,9 @@ from chaffinch.trust.confidence import Confidence
 INNER = "recipe__"
 
 
+ESTIMATORS: dict[str | None, Any] = {}  # by the task that the header of a model file names
+
+
 class SklearnParams:
     """The parameters of an estimator whose first argument is a recipe, for ``clone``, ``GridSearchCV`` and users.
 
@@ -29,6 +32,13 @@ class SklearnParams:
     """
 
     recipes: ClassVar[Recipes]
+
+    def __init_subclass__(cls) -> None:
+        """An estimator that names a task loads the files of that task."""
+        super().__init_subclass__()
+        if "task" in vars(cls):
+            ESTIMATORS.setdefault(vars(cls)["task"], cls)
+
     choice_: dict[str, Any] | None = None  # settings chosen by cross-validation, and their scores
     sharding: Sharding | None = None  # set it to train in shards on an engine
 

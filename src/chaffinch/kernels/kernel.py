@@ -85,8 +85,8 @@ class Kernel(ABC):
         return self
 
     @abstractmethod
-    def prepared(self, objects: Any) -> Any:
-        """The objects in the form that ``gram`` reads; prepared objects are returned unchanged."""
+    def prepared(self, objects: Any) -> Objects:
+        """The objects in the form that ``block`` reads, such as :class:`Listed`; prepared ones stay as they are."""
 
     def gram(self, A: Any, B: Any = None, *, threads: int = 0) -> Block:
         """K[i, j] = k(A_i, B_j); if an entry is not finite, DataError names the first."""

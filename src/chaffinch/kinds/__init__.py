@@ -49,13 +49,15 @@ def kind_of_file(path: str | Path, recipe: str | None = None, format: str | None
 
 
 def kind_of_model(estimator: Any) -> Kind:
-    """The kind of a loaded model."""
-    return next(kind for kind in KINDS if isinstance(estimator, kind.estimator))
+    """The kind of a loaded model: the one that has its class, or else a base class of it."""
+    own = [kind for kind in KINDS if type(estimator) is kind.estimator]
+    return next(kind for kind in (*own, *KINDS) if isinstance(estimator, kind.estimator))
 
 
 def kind_of_corpus(corpus: Corpus) -> Kind:
-    """The kind of a corpus."""
-    return next(kind for kind in KINDS if isinstance(corpus, kind.corpus))
+    """The kind of a corpus, likewise."""
+    own = [kind for kind in KINDS if type(corpus) is kind.corpus]
+    return next(kind for kind in (*own, *KINDS) if isinstance(corpus, kind.corpus))
 
 
 def corpus_of(documents: Iterable[Document], where: str) -> Corpus:

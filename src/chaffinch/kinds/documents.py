@@ -216,7 +216,7 @@ class DocumentKind(Kind, UnitLabels):
         kinds = TextFeatures.of(features).with_clusters(options.get("clusters"))
         kinds = kinds.with_phrases(options.get("phrases")).with_settings(text)
         own = kinds if given else None
-        return Classifier(config, features=own, seed=seed, threads=threads, **as_arguments(options))
+        return self.estimator(config, features=own, seed=seed, threads=threads, **as_arguments(options))
 
     def fit(self, estimator: Classifier, train: Texts, dev: Texts | None, on_epoch: Listener) -> None:
         """Train it."""

@@ -169,7 +169,7 @@ class ListKind(Kind):
         """A reranker over the features in the file."""
         if seed and "seed" in {k.name for k in knobs(config)}:
             config = self.recipes.by_config(config).configured({**vars(config), "seed": seed})
-        return Reranker(config, features=given_features, seed=seed, threads=threads, **further[0])
+        return self.estimator(config, features=given_features, seed=seed, threads=threads, **further[0])
 
     def fit(self, estimator: Reranker, train: Lists, dev: Lists | None, on_epoch: Listener) -> None:
         """Train it."""

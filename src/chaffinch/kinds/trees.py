@@ -106,7 +106,7 @@ class TreeKind(Kind):
         self, config: Any, further: Sequence[Mapping[str, Any]], features: Any, seed: int, threads: int
     ) -> Parser:
         """A parser."""
-        return Parser(config, seed=seed, threads=threads, **further[0])
+        return self.estimator(config, seed=seed, threads=threads, **further[0])
 
     def fit(self, estimator: Parser, train: Treebank, dev: Treebank | None, on_epoch: Listener) -> None:
         """Train it."""

@@ -207,7 +207,7 @@ class TagKind(Kind, UnitLabels):
         self, config: Any, further: Sequence[Mapping[str, Any]], features: Any, seed: int, threads: int
     ) -> Tagger:
         """A tagger."""
-        return Tagger(config, features=features, seed=seed, threads=threads, **further[0])
+        return self.estimator(config, features=features, seed=seed, threads=threads, **further[0])
 
     def fit(
         self,
