@@ -40,6 +40,7 @@ class SklearnParams:
             ESTIMATORS.setdefault(vars(cls)["task"], cls)
 
     choice_: dict[str, Any] | None = None  # settings chosen by cross-validation, and their scores
+    shards_: dict[str, Any] | None = None  # how it was trained in shards: count, method, exact
     sharding: Sharding | None = None  # set it to train in shards on an engine
 
     def __init__(self, recipe: Any, *, seed: int = 0, threads: int = 0) -> None:
@@ -144,7 +145,6 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
     config_: Any
     history_: list[Any]
     fingerprint_: str
-    shards_: dict[str, Any] | None = None  # how it was trained in shards: count, method, exact
     compressed_: bool = False  # whether its file is
     # Labels that the training file held as numbers or truth values, by their text: files with types get these.
     label_values_: Mapping[str, Any] = MappingProxyType({})
