@@ -1,6 +1,7 @@
 """The CRF's learners: all find the optimum of one objective, which SciPy and python-crfsuite find as well."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pycrfsuite
@@ -138,10 +139,74 @@ def test_an_elastic_net_reaches_the_optimum_that_scipy_finds(kind, c1, c2):
     assert best * (1 - 1e-5) <= found <= best * (1 + 1e-4)
 
 
-@pytest.mark.parametrize(("c1", "c2"), [(0.1, 0.01), (1.5, 0.1)])
-def test_an_l1_penalty_is_optimal_where_its_subgradient_says_so_and_leaves_weights_zero(c1, c2):
+DUAL_ELASTIC = [
+    ({}, 0.1, 0.01),
+    ({}, 1.5, 0.1),
+    ({}, 0.3, 1.0),
+    ({"soft": True}, 0.3, 0.05),
+    ({"weighted": True, "offset": True}, 0.3, 0.05),
+]
+
+
+@pytest.mark.parametrize(("kind", "c1", "c2"), DUAL_ELASTIC, ids=str)
+def test_dual_ascent_on_an_elastic_net_reaches_the_optimum_that_scipy_finds(kind, c1, c2):
+    p, q = problem(5, **SIZES, **kind)
+    best = elastic_optimum(p, c1, c2)
+
+    def found(w):
+        return value(p, w, c2) + c1 * float(np.abs(w).sum(dtype=np.float64))
+
+    history = list(Sdca(c1=c1, c2=c2, tolerance=1e-6, still=0.0, epochs=400).passes(q, 1))
+    w, last = history[-1].model().w, history[-1].scores
+    assert best * (1 - 1e-5) <= found(w) <= best * (1 + 2e-5)
+    assert last["gap"] < 1e-6
+    assert last["objective"] == pytest.approx(
+        best, rel=1e-3
+    )  # losses are those of each sentence's last visit
+
+
+@pytest.mark.parametrize(("c1", "c2"), [(0.1, 0.01), (0.3, 1.0)])
+def test_the_gap_of_dual_ascent_on_an_elastic_net_bounds_the_distance_to_the_optimum(c1, c2):
+    p, q = problem(7, **SIZES)
+    best = elastic_optimum(p, c1, c2)
+    for met in Sdca(c1=c1, c2=c2, tolerance=1e-4, epochs=200).passes(q, 1):
+        w = met.model().w
+        above = (value(p, w, c2) + c1 * float(np.abs(w).sum(dtype=np.float64)) - best) / best
+        if met.number > 5:
+            assert met.scores["gap"] >= above - 1e-4
+    assert met.scores["gap"] < 1e-4
+
+
+@pytest.mark.parametrize(("c1", "c2"), [(0.1, 0.01), (0.3, 1.0)])
+def test_the_loop_over_the_protocols_finds_the_same_elastic_net(c1, c2):
+    _, q = problem(5, Y=3, F=10, lengths=(4, 2, 5) * 6)
+    learner = Sdca(c1=c1, c2=c2, tolerance=1e-5, still=0.0, epochs=300)
+    naive = list(learner.generic(q))[-1]
+    w, history = run(learner, q)
+    np.testing.assert_allclose(w, naive.model().w, atol=0.02)
+    assert history[-1].scores["objective"] == pytest.approx(naive.scores["objective"], rel=1e-3)
+    assert (w == 0).sum() > 0
+
+
+def test_an_elastic_net_that_dual_ascent_leaves_far_from_its_optimum_is_finished_by_owl_qn():
     p, q = problem(5, **SIZES)
-    w, _ = run(Lbfgs(c1=c1, c2=c2, tolerance=1e-10, steps=2000), q)
+    w, history = run(Sdca(c1=0.1, c2=0.01, epochs=2, tolerance=1e-6, finish=Lbfgs(tolerance=1e-9)), q)
+    assert len(history) > 2
+    found = value(p, w, 0.01) + 0.1 * float(np.abs(w).sum(dtype=np.float64))
+    assert found <= elastic_optimum(p, 0.1, 0.01) * (1 + 1e-3)
+
+
+L1_LEARNERS = {
+    "owl-qn": lambda c1, c2: Lbfgs(c1=c1, c2=c2, tolerance=1e-10, steps=2000),
+    "sdca": lambda c1, c2: Sdca(c1=c1, c2=c2, tolerance=1e-7, still=0.0, epochs=400),
+}
+
+
+@pytest.mark.parametrize("name", L1_LEARNERS)
+@pytest.mark.parametrize(("c1", "c2"), [(0.1, 0.01), (1.5, 0.1)])
+def test_an_l1_penalty_is_optimal_where_its_subgradient_says_so_and_leaves_weights_zero(c1, c2, name):
+    p, q = problem(5, **SIZES)
+    w, _ = run(L1_LEARNERS[name](c1, c2), q)
     gradient = np.empty(p.size)
     _core.CrfObjective64(p, c2, 1)(w.astype(np.float64), gradient)
     on = used(p, Y)
@@ -151,20 +216,22 @@ def test_an_l1_penalty_is_optimal_where_its_subgradient_says_so_and_leaves_weigh
     assert zero.sum() > (rest.sum() if c1 > 1 else 0)
 
 
-def test_weights_that_are_not_trained_stay_zero_under_an_l1_penalty():
+@pytest.mark.parametrize("name", L1_LEARNERS)
+def test_weights_that_are_not_trained_stay_zero_under_an_l1_penalty(name):
     p, (sentences, ptr, ids, y, more) = native_problem(8, **SIZES)
     trainable = np.ones(p.size, np.uint8)
     trainable[: 10 * p.stride] = 0
     q = as_problem(sentences, ptr, ids, y, F, Y, trainable=trainable, **more)
-    w, _ = run(Lbfgs(c1=0.1, c2=0.01, tolerance=1e-6), q)
+    w, _ = run(L1_LEARNERS[name](0.1, 0.01), q)
     assert not w[trainable == 0].any()
     assert w[trainable == 1].any()
 
 
 def test_an_elastic_net_is_the_same_for_any_number_of_threads():
     _, q = problem(5, **SIZES)
-    one, two = (run(Lbfgs(c1=0.1, c2=0.01, tolerance=1e-4), q, threads)[0] for threads in (1, 2))
-    assert one.tobytes() == two.tobytes()
+    for learner in (Lbfgs(c1=0.1, c2=0.01, tolerance=1e-4), Sdca(c1=0.1, c2=0.01)):
+        one, two = (run(learner, q, threads)[0] for threads in (1, 2))
+        assert one.tobytes() == two.tobytes()
 
 
 def test_a_penalty_that_no_gradient_exceeds_leaves_every_weight_zero():
@@ -305,10 +372,11 @@ def test_weights_that_are_not_trained_stay_zero_under_every_learner():
         assert value(p, w, 0.5) <= best * (1.001 if name == "sgd" else 1.00001)
 
 
-def test_the_weights_are_those_of_crfsuite_on_the_same_objective(tmp_path):
+@pytest.mark.parametrize("c1", [0.0, 0.3])
+def test_the_weights_are_those_of_crfsuite_on_the_same_objective(tmp_path, c1):
     p, (sentences, ptr, ids, y, _) = native_problem(10, **SIZES)
     trainer = pycrfsuite.Trainer("lbfgs", verbose=False)
-    trainer.set_params({"c1": 0.0, "c2": 0.5, "max_iterations": 1000, "epsilon": 1e-9, "delta": 1e-12})
+    trainer.set_params({"c1": c1, "c2": 0.5, "max_iterations": 1000, "epsilon": 1e-9, "delta": 1e-12})
     observed = np.zeros(p.size, np.uint8)
     S, (pair, *_) = p.stride, p.blocks
     for a, b in itertools.pairwise(sentences.tolist()):
@@ -334,9 +402,10 @@ def test_the_weights_are_those_of_crfsuite_on_the_same_objective(tmp_path):
     p = _core.CrfProblem(sentences, ptr, ids, y, F, Y, trainable=observed)
     q = as_problem(sentences, ptr, ids, y, F, Y, trainable=observed)
     for name in ("sdca", "lbfgs"):
-        w, _ = run(LEARNERS[name], q)
+        w, _ = run(replace(LEARNERS[name], c1=c1), q)
         np.testing.assert_allclose(w, theirs, atol=5e-3)
-        assert value(p, w, 0.5) == pytest.approx(value(p, theirs, 0.5), rel=1e-5)
+        ours, other = (value(p, v, 0.5) + c1 * float(np.abs(v).sum()) for v in (w, theirs))
+        assert ours == pytest.approx(other, rel=1e-5)
 
 
 def test_the_step_size_of_sgd_is_found_on_a_sample():

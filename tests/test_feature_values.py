@@ -77,6 +77,7 @@ LEARNERS = [
     (Sgd(c2=0.5, epochs=5, rate=0.1), segments),
     (Lbfgs(c2=0.5), packed),
     (Lbfgs(c1=0.2, c2=0.5), packed),
+    (Sdca(c1=0.2, c2=0.05, epochs=5), packed),
     (PrunedSgd(c2=0.5, epochs=5, rate=0.1, threshold=1e-12, most=3), packed),
 ]
 
@@ -92,13 +93,19 @@ def test_values_of_one_learn_the_same_bytes_as_no_values(case: tuple[Learner, ob
     assert plain.tobytes() == valued.tobytes()
 
 
-def test_the_l1_penalty_finds_the_same_optimum_with_values_as_the_plain_gradient_says() -> None:
+@pytest.mark.parametrize(
+    "learner", [Lbfgs(tolerance=1e-9), Sdca(tolerance=1e-7, still=0.0, epochs=400)], ids=["owl-qn", "sdca"]
+)
+def test_the_l1_penalty_finds_the_same_optimum_with_values_as_the_plain_gradient_says(
+    learner: Lbfgs | Sdca,
+) -> None:
     """At the optimum |gradient| <= c1 for weights at zero, and = c1 for the others."""
     made = packed()
     values = np.random.default_rng(3).normal(1, 0.7, len(made.examples.ids)).astype(np.float32)
     problem = replace(made, examples=replace(made.examples, values=values))
     c1, c2 = 0.4, 0.1
-    w = np.asarray(list(Lbfgs(c1=c1, c2=c2, tolerance=1e-9).passes(problem, 1))[-1].model().w, np.float64)
+    passes = replace(learner, c1=c1, c2=c2).passes(problem, 1)
+    w = np.asarray(list(passes)[-1].model().w, np.float64)
     data = problem.examples
     F, Y = problem.scorer.layout["unary"].rows, problem.structure.Y
     native = _core.CrfProblem(data.sentences, data.ptr, data.ids, data.y, F, Y, values=values)

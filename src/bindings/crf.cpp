@@ -86,17 +86,19 @@ void bind_crf(nb::module_& m) {
         .def_prop_ro("gap", &learners::SdcaPass::gap, "A bound on the distance to the optimum as a share of it, 2-7 times high.");
 
     using Sdca = std::pair<Problem*, learners::CrfSdca>;
-    nb::class_<Sdca>(m, "CrfSdca", "Dual coordinate ascent on the L2-penalised likelihood.")
+    nb::class_<Sdca>(m, "CrfSdca", "Dual coordinate ascent on the penalised likelihood.")
         .def(
             "__init__",
-            [](Sdca* self, Problem& p, double c2, double still, bool skip_quiet, std::uint64_t seed, double factor) {
+            [](Sdca* self, Problem& p, double c2, double still, bool skip_quiet, std::uint64_t seed, double factor,
+               double c1, double hold) {
+                if (!(c1 >= 0 && c2 > 0 && hold >= 0)) throw nb::value_error("CrfSdca: c1 >= 0, c2 > 0, hold >= 0");
                 if (p.shape.order != 1 || p.data.allowed || !p.shape.observations.empty())
                     throw nb::value_error("CrfSdca: first order, no partial labels, no bigram templates");
-                learners::SdcaSettings s{.c2 = c2, .factor = factor, .still = still, .skip_quiet = skip_quiet, .seed = seed};
+                learners::SdcaSettings s{.c1 = c1, .c2 = c2, .hold = hold, .factor = factor, .still = still, .skip_quiet = skip_quiet, .seed = seed};
                 new (self) Sdca(&p, learners::CrfSdca(p.shape, p.data, s, p.trainable()));
             },
             nb::arg("problem"), nb::arg("c2"), nb::arg("still") = 0.001, nb::arg("skip_quiet") = true,
-            nb::arg("seed") = 1, nb::arg("factor") = 2.0, nb::keep_alive<1, 2>())
+            nb::arg("seed") = 1, nb::arg("factor") = 2.0, nb::arg("c1") = 0.0, nb::arg("hold") = 0.0, nb::keep_alive<1, 2>())
         .def(
             "run", [](Sdca& self, const Out<float>& w) { return self.second.pass(self.first->weights(w)); },
             nb::arg("w").noconvert(), nb::call_guard<Unlocked>(),
@@ -123,6 +125,21 @@ void bind_crf(nb::module_& m) {
             },
             "What restore() takes, to go on exactly from here.")
         .def(
+            "held",
+            [](const Sdca& self) {
+                learners::CrfSdca::Held h = self.second.held();
+                return std::tuple(given(std::move(h.sums)), h.hold, h.moved, h.held);
+            },
+            "What restore_held() takes: the sums that the weights of an elastic net are read off, and how w is held.")
+        .def(
+            "restore_held",
+            [](Sdca& self, const In<float>& sums, double hold, double moved, double held) {
+                if (sums.size() != self.second.held().sums.size())
+                    throw nb::value_error("these sums belong to another problem");
+                self.second.restore(learners::CrfSdca::Held{copied(sums), hold, moved, held});
+            },
+            nb::arg("sums").noconvert(), nb::arg("hold"), nb::arg("moved"), nb::arg("held"))
+        .def(
             "restore",
             [](Sdca& self, const In<float>& nodes, const In<float>& pairs, const In<float>& change, const In<float>& loss,
                const In<float>& smaller, const In<std::int64_t>& order, const In<std::int64_t>& counts, double mean_change) {
@@ -132,7 +149,7 @@ void bind_crf(nb::module_& m) {
                 if (!sized(nodes, p.data.T() * S) || !sized(pairs, N * p.shape.Y * S) || !sized(change, N) || !sized(loss, N) || !sized(smaller, N) ||
                     !sized(counts, N + 2) || !permutes(span(order), N))
                     throw nb::value_error("this state belongs to another problem");
-                self.second.restore({copied(nodes), copied(pairs), copied(change), copied(loss), copied(smaller), copied(order), copied(counts), mean_change});
+                self.second.restore(learners::CrfSdca::State{copied(nodes), copied(pairs), copied(change), copied(loss), copied(smaller), copied(order), copied(counts), mean_change});
             },
             nb::arg("nodes").noconvert(), nb::arg("pairs").noconvert(), nb::arg("change").noconvert(),
             nb::arg("loss").noconvert(), nb::arg("smaller").noconvert(), nb::arg("order").noconvert(), nb::arg("counts").noconvert(), nb::arg("mean_change"));

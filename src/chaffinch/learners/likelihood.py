@@ -27,6 +27,7 @@ FEATURES_AT_RATE = 40
 
 # Dual ascent is far from the optimum if its gap is this many times its tolerance.
 FAR = 5
+HOLD = 0.2  # with an L1 penalty a smaller c2 is raised to this by holding the weights near those of the last pass
 FIRST_MOVE = 0.5  # of the way from the gold answer to the marginals, at an example's first visit
 
 # OWL-QN comes to its L1 penalty by way of larger ones, so many times as large, each until a step lowers f by less than
@@ -68,14 +69,25 @@ class Sdca(LikelihoodLearner):
     Stops when its estimated gap, about five times the true one, is below ``tolerance``; it halves with each pass.
     A small c2 makes it slow: if it is still far from the optimum after its last pass, ``finish`` continues.
 
-    Shalev-Shwartz and Zhang 2013; Le Priol et al. 2018.
+    With an L1 penalty w is read off sums u, and held near the weights z of the last pass if c2 is small:
+
+        u    = -(1 / 2 c) sum_n k_n F_n(m_n - gold_n) + (hold / c) z,      c = c2 + hold
+        w    = sign(u) max(0, |u| - c1 / 2 c)
+
+    Shalev-Shwartz and Zhang 2013 and 2014; Le Priol et al. 2018.
     """
 
     epochs: int = knob(20, "maximum number of passes over the training data", low=1)
     tolerance: float = knob(0.02, "stop when the estimated gap is below this share of the objective", low=0.0)
     still: float = knob(0.001, "tokens whose marginals change by less are not updated", low=0.0)
+    c1: float = 0.0
     finish: "Lbfgs | None" = None
     kept: "KeptDuals | None" = field(default=None, compare=False, repr=False)
+
+    @property
+    def hold(self) -> float:
+        """The strength with which weights are held near those of the last pass."""
+        return max(0.0, HOLD - self.c2) if self.c1 > 0 else 0.0
 
     def check(self, problem: Problem) -> None:
         """Refuse initial weights: the duals start at the gold answers, which means weights of zero."""
@@ -87,6 +99,8 @@ class Sdca(LikelihoodLearner):
         """The loop over the protocols, without ``finish``: passes can be repeated as often as needed."""
         structure, k = problem.structure, problem.weights()
         scorer = problem.scorer.with_weights(problem.scorer.w)
+        c, shrink = self.c2 + self.hold, self.c1 / (2 * (self.c2 + self.hold))
+        sums, z = problem.scorer.with_weights(problem.scorer.w), np.array(problem.scorer.w)
         N = len(problem.examples)
         gold = [structure.parts(scorer.shape(x), y) for x, y in problem.examples]
         duals = [parts * 1.0 for parts in gold]
@@ -104,15 +118,28 @@ class Sdca(LikelihoodLearner):
                 apart[n] = max(0.0, K * k[n])
                 if not K > 0:
                     continue
-                g = K / (K + k[n] * scorer.sq_norm(x, d) / (2 * self.c2)) if met[n] else FIRST_MOVE
+                g = K / (K + k[n] * scorer.sq_norm(x, d) / (2 * c)) if met[n] else FIRST_MOVE
                 met[n] = True
                 duals[n] = duals[n] + d * g
-                scorer.update(x, d, -g * k[n] / (2 * self.c2))
-            objective = float(losses.sum()) + self.c2 * float(np.vdot(scorer.w, scorer.w))
-            gap = float(apart.sum()) / 2 / max(objective, 1e-300)
+                sums.update(x, d, -g * k[n] / (2 * c))
+                scorer.w[:] = _soft(sums.w, shrink)
+            w = scorer.w
+            objective = (
+                float(losses.sum()) + self.c2 * float(np.vdot(w, w)) + self.c1 * float(np.abs(w).sum())
+            )
+            held = self._apart(w, 2 * c * sums.w - 2 * self.hold * z)
+            gap = (float(apart.sum()) / 2 + held) / max(objective, 1e-300)
+            sums.w[:] += np.asarray(self.hold / c * (w - z), sums.w.dtype)
+            z[:] = w
             yield Pass(number, {"objective": objective, "gap": gap}, lambda: scorer.with_weights(scorer.w))
             if gap < self.tolerance:
                 return
+
+    def _apart(self, w: NDArray[Any], g: NDArray[Any]) -> float:
+        """R(w) + R*(g) - g.w for the penalty R: zero if w minimises R(w) - g.w."""
+        rest = np.clip(g, -self.c1, self.c1)
+        off = 2 * self.c2 * w - (g - rest)
+        return float(np.sum(self.c1 * np.abs(w) - rest * w + off * off / (4 * self.c2), dtype=np.float64))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,6 +275,11 @@ def suited_rate(features_per_token: float) -> float:
     (0.2, 0.1)
     """
     return RATE * min(1.0, FEATURES_AT_RATE / max(features_per_token, 1.0))
+
+
+def _soft(u: NDArray[Any], shrink: float) -> NDArray[Any]:
+    """sign(u) max(0, |u| - shrink)."""
+    return u - np.clip(u, -shrink, shrink)
 
 
 def _log(p: NDArray[np.floating]) -> NDArray[np.float64]:

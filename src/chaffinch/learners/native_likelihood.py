@@ -233,20 +233,34 @@ def _owl_qn(learner: Lbfgs, run: _Run, threads: int, state: State | None) -> Ite
 def sdca_passes(learner: Sdca, problem: Problem, threads: int, state: State | None) -> Iterator[Pass]:
     """Dual coordinate ascent from weights of zero, then L-BFGS if the optimum is still far."""
     run = _Run(problem, state)
-    still = learner.still * min(1.0, learner.c2)
-    native = CrfSdca(run.native, learner.c2, still=still, skip_quiet=True, seed=problem.seed)
+    still = learner.still * min(1.0, learner.c2 + learner.hold)
+    native = CrfSdca(
+        run.native,
+        learner.c2,
+        still=still,
+        skip_quiet=True,
+        seed=problem.seed,
+        c1=learner.c1,
+        hold=learner.hold,
+    )
     if state is not None and "nodes" in state:
         nodes, pairs, change, loss, smaller, order, counts, mean = (state[name] for name in SDCA_STATE)
         native.restore(nodes, pairs, change, loss, smaller, order, counts, float(mean[0]))
+        if learner.c1 > 0:
+            native.restore_held(state["sums"], *state["held"].tolist())
     gap = np.inf
 
     def memory() -> State:
         nodes, pairs, change, loss, smaller, order, counts, mean = native.state()
         arrays = (nodes, pairs, change, loss, smaller, order, counts, np.array([mean]))
-        return dict(zip(SDCA_STATE, arrays, strict=True))
+        found = dict(zip(SDCA_STATE, arrays, strict=True))
+        if learner.c1 > 0:
+            sums, *held = native.held()
+            found |= {"sums": sums, "held": np.array(held)}
+        return found
 
     def keep() -> None:
-        if learner.kept is not None:
+        if learner.kept is not None and learner.c1 == 0:
             learner.kept.state, learner.kept.w = native.state(), run.w.copy()
 
     if run.done >= learner.epochs and learner.finish is None:
@@ -266,7 +280,7 @@ def sdca_passes(learner: Sdca, problem: Problem, threads: int, state: State | No
         keep()
     if learner.finish is not None and gap > FAR * learner.tolerance:
         del native, memory
-        finish = replace(learner.finish, c2=learner.c2, start=None, fisher=True)
+        finish = replace(learner.finish, c1=learner.c1, c2=learner.c2, start=None, fisher=True)
         yield from _lbfgs(finish, run, problem.seed, threads, None)
 
 

@@ -32,10 +32,27 @@ void gather(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids
 template <class Real> CrfOracle<Real>::CrfOracle(const CrfShape& shape, const CrfData& data) : shape_(shape), data_(data) {}
 
 template <class Real> void CrfOracle<Real>::weigh(const Real* w, Real scale) {
-    w_ = w, scale_ = scale;
+    w_ = w, scale_ = scale, shrink_ = 0;
     Real* chain = machine::room(chain_, shape_.chain_size());
     const Real* from = w + shape_.pair();
     for (std::int64_t k = 0; k < shape_.chain_size(); ++k) chain[k] = scale * from[k];
+    prepare();
+}
+
+template <class Real>
+void CrfOracle<Real>::weigh_shrunk(const Real* u, Real shrink, Real least)
+    requires std::same_as<Real, float>
+{
+    w_ = u, scale_ = 1, shrink_ = shrink, least_ = least;
+    Real* chain = machine::room(chain_, shape_.chain_size());
+    const Real* from = u + shape_.pair();
+    for (std::int64_t k = 0; k < shape_.chain_size(); ++k) chain[k] = from[k] - std::clamp(from[k], -shrink, shrink);
+    prepare();
+}
+
+// The potentials of the chain, from chain_.
+template <class Real> void CrfOracle<Real>::prepare() {
+    Real* chain = chain_.data();
     if (data_.chain)
         for (std::int64_t k = 0; k < shape_.chain_size(); ++k) chain[k] += static_cast<Real>(data_.chain[k]);
     if (data_.states.Q() > 0) return weigh_states();
@@ -70,6 +87,13 @@ template <class Real> void CrfOracle<Real>::score(std::int64_t n) {
     n_ = n;
     const std::int64_t T = data_.length(n), S = shape_.S();
     const auto ptr = data_.ptr.subspan(static_cast<std::size_t>(data_.begin(n)), static_cast<std::size_t>(T + 1));
+    if constexpr (std::same_as<Real, float>) {
+        if (shrink_ > 0) {
+            scorers::score_shrunk_rows(ptr, data_.ids, w_, S, shrink_, least_, machine::room(scores_, T * S),
+                                       machine::room(active_, T * S), data_.values);
+            return score_rest();
+        }
+    }
     gather(ptr, data_.ids, data_.values, w_, S, machine::room(scores_, T * S));
     score_rest();
 }

@@ -19,6 +19,7 @@
 #include "chain.hpp"
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -101,6 +102,10 @@ template <class Real> class CrfOracle {
     // w, read as scale * w from here on; call again whenever the chain block has changed.
     void weigh(const Real* w, Real scale = 1);
 
+    // The weights soft(u, shrink) of u from here on; see score_shrunk_rows.
+    void weigh_shrunk(const Real* u, Real shrink, Real least)
+        requires std::same_as<Real, float>;
+
     // Scores of sentence n. All below speak of the sentence scored last.
     void score(std::int64_t n);
     void score(std::int64_t n, const Real* first, const Real* second); // of unary sums [T][S] made elsewhere, in two parts
@@ -110,8 +115,10 @@ template <class Real> class CrfOracle {
     const CrfShape& shape() const { return shape_; }
     const CrfData& data() const { return data_; }
     const Real* scores() const { return scores_.data(); }
+    const Real* active() const { return active_.data(); } // [T][S] of score_shrunk_rows, after weigh_shrunk
 
   private:
+    void prepare();
     void score_rest();
     double hard_gold(CrfParts<Real>* expected);
     double soft_gold(CrfParts<Real>* expected);
@@ -124,9 +131,9 @@ template <class Real> class CrfOracle {
     const CrfShape& shape_;
     const CrfData& data_;
     const Real* w_ = nullptr;
-    Real scale_ = 1;
+    Real scale_ = 1, shrink_ = 0, least_ = 0;
     std::int64_t n_ = 0;
-    machine::AlignedVector<Real> chain_, scores_, bigram_scores_, local_;
+    machine::AlignedVector<Real> chain_, scores_, active_, bigram_scores_, local_;
     machine::AlignedVector<Real> state_chain_, state_scores_, state_pairs_, state_nodes_, state_expected_; // by state
     std::vector<std::uint8_t> state_allowed_;
     structures::ChainMarginals<Real> marginals_;

@@ -20,6 +20,14 @@ struct Change {
 
 constexpr float least = 1e-7f; // probabilities are not read below this
 
+// With an L1 penalty a weight counts as active from |u| > nearly * shrink on: in one step it may leave zero.
+constexpr float nearly = 0.5f;
+
+// The two parts of the gap say how to hold w. If the sentences are not less than `slow` times as far from their optimum as
+// a pass ago, and that is the larger part, the pass was too bold: w is held so many times tighter from then on. If their
+// part is less than `idle` times the other, w is held too tightly.
+constexpr double slow = 0.9, idle = 0.02, tighter = 1.5;
+
 // A sentence whose K has more than doubled since its last visit takes smaller steps, down to a fourth.
 constexpr double worse = 2;
 constexpr float raised = 1.5f, lowered = 0.8f, most_raised = 4;
@@ -84,22 +92,41 @@ CHAFFINCH_HOT double pair_change(std::int64_t n, const float* m, float* fresh) {
     return sum;
 }
 
-// Sum over groups of tokens of |sum of d_t|^2 - sum of |d_t|^2, each d_t times its value.
-template <bool valued>
+// sum of active d^2
+CHAFFINCH_HOT double active_square(std::int64_t n, const float* active, const float* d) {
+    float square[machine::lanes] = {};
+    for (std::int64_t k = 0; k < n; k += machine::lanes)
+        for (std::int64_t l = 0; l < machine::lanes; ++l) square[l] += active[k + l] * d[k + l] * d[k + l];
+    double sum = 0;
+    for (const float s : square) sum += static_cast<double>(s);
+    return sum;
+}
+
+// Sum over groups of tokens of |sum of d_t|^2 - sum of |d_t|^2, each d_t times its value; of the cells with |u| > from, if
+// there is a u.
+template <bool valued, bool shrunk>
 CHAFFINCH_INLINE double sum_shared(std::span<const std::int64_t> ptr, const std::int32_t* tokens,
-                                   [[maybe_unused]] const float* values, std::int64_t S, const float* d) {
+                                   [[maybe_unused]] const float* values,
+                                   [[maybe_unused]] const std::int32_t* features, [[maybe_unused]] const float* u,
+                                   [[maybe_unused]] float from, std::int64_t S, const float* d) {
     double total = 0;
     for (std::size_t k = 0; k + 1 < ptr.size(); ++k) {
         float product[machine::lanes] = {};
         for (std::int64_t y = 0; y < S; y += machine::lanes) {
-            float sum[machine::lanes] = {};
+            float sum[machine::lanes] = {}, block[machine::lanes] = {};
+            float* into = shrunk ? block : product;
             for (std::int64_t i = ptr[k]; i < ptr[k + 1]; ++i) {
                 const float* __restrict row = d + tokens[i] * S + y;
                 for (std::int64_t l = 0; l < machine::lanes; ++l) {
                     const float here = valued ? values[i] * row[l] : row[l];
-                    product[l] += sum[l] * here;
+                    into[l] += sum[l] * here;
                     sum[l] += here;
                 }
+            }
+            if constexpr (shrunk) {
+                const float* own = u + features[k] * S + y;
+                for (std::int64_t l = 0; l < machine::lanes; ++l)
+                    product[l] += own[l] > from || own[l] < -from ? block[l] : 0.0f;
             }
         }
         for (const float p : product) total += static_cast<double>(p);
@@ -107,10 +134,44 @@ CHAFFINCH_INLINE double sum_shared(std::span<const std::int64_t> ptr, const std:
     return 2 * total;
 }
 
-// values: beside tokens; null: all are 1
+// values: beside tokens; null: all are 1. features [groups]; u: null if all cells count
 CHAFFINCH_HOT double shared_rows(std::span<const std::int64_t> ptr, const std::int32_t* tokens, const float* values,
-                                 std::int64_t S, const float* d) {
-    return values ? sum_shared<true>(ptr, tokens, values, S, d) : sum_shared<false>(ptr, tokens, nullptr, S, d);
+                                 const std::int32_t* features, const float* u, float from, std::int64_t S,
+                                 const float* d) {
+    if (u)
+        return values ? sum_shared<true, true>(ptr, tokens, values, features, u, from, S, d)
+                      : sum_shared<false, true>(ptr, tokens, nullptr, features, u, from, S, d);
+    return values ? sum_shared<true, false>(ptr, tokens, values, nullptr, nullptr, 0, S, d)
+                  : sum_shared<false, false>(ptr, tokens, nullptr, nullptr, nullptr, 0, S, d);
+}
+
+// After a pass: w := soft(u, shrink), and u as z = w and the next pass's hold make it. The penalty of w, and R(w) + R*(g) - g.w for the penalty R
+// and the g = 2 c u - 2 hold z that the marginals make, which is zero if w minimises R(w) - g.w.
+struct Recentred {
+    double penalty = 0, held = 0;
+};
+CHAFFINCH_HOT Recentred recentre(std::int64_t n, float c1, float c2, float hold, float next_hold, float* u, float* w) {
+    constexpr std::int64_t run = 4096; // short sums in float, added up in double
+    const float c = c2 + hold, shrink = c1 / (2 * c), next = 1 / (2 * (c2 + next_hold));
+    Recentred found;
+    for (std::int64_t from = 0; from < n; from += run) {
+        float penalty[machine::lanes] = {}, held[machine::lanes] = {};
+        const std::int64_t to = std::min(n, from + run);
+        for (std::int64_t k = from; k < to; k += machine::lanes)
+            for (std::int64_t l = 0; l < machine::lanes; ++l) {
+                const float v = u[k + l], z = w[k + l];
+                const float inside = v < -shrink ? -shrink : v > shrink ? shrink : v, x = v - inside;
+                const float size = x < 0 ? -x : x, g = 2 * c * v - 2 * hold * z;
+                const float rest = g < -c1 ? -c1 : g > c1 ? c1 : g, off = 2 * c2 * x - (g - rest);
+                penalty[l] += c1 * size + c2 * x * x;
+                held[l] += c1 * size - rest * x + off * off / (4 * c2);
+                u[k + l] = next * (g + 2 * next_hold * x);
+                w[k + l] = x;
+            }
+        for (const float s : penalty) found.penalty += static_cast<double>(s);
+        for (const float s : held) found.held += static_cast<double>(s);
+    }
+    return found;
 }
 
 CrfSdca::CrfSdca(const CrfShape& shape, const CrfData& data, const SdcaSettings& settings,
@@ -122,6 +183,8 @@ CrfSdca::CrfSdca(const CrfShape& shape, const CrfData& data, const SdcaSettings&
     std::iota(order_.begin(), order_.end(), std::int64_t{0});
     start_at_gold();
     find_repeats();
+    hold_by(settings.hold);
+    if (settings.c1 > 0 || settings.hold > 0) sums_.resize(static_cast<std::size_t>(shape.size()));
     if (!data.values) return;
     squares_.resize(static_cast<std::size_t>(data.T()));
     for (std::int64_t t = 0; t < data.T(); ++t)
@@ -158,6 +221,7 @@ void CrfSdca::find_repeats() {
                     tokens_.resize(tokens_.size() + static_cast<std::size_t>(uses[f]));
                     if (data_.values) values_.resize(tokens_.size());
                     shared_.push_back(static_cast<std::int64_t>(tokens_.size()));
+                    repeated_.push_back(data_.ids[k]);
                     uses[f] = -1;
                 }
                 if (data_.values) values_[static_cast<std::size_t>(place[f])] = data_.values[k];
@@ -168,10 +232,11 @@ void CrfSdca::find_repeats() {
 }
 
 // By how much |F_n(d)|^2 exceeds the sum of |d_t|^2 over tokens and features, because tokens share features.
-double CrfSdca::shared_length(std::int64_t n, const float* d) const {
+double CrfSdca::shared_length(std::int64_t n, const float* u, const float* d) const {
     return shared_rows(std::span(shared_).subspan(static_cast<std::size_t>(groups_[n]),
                                                   static_cast<std::size_t>(groups_[n + 1] - groups_[n] + 1)),
-                       tokens_.data(), values_.empty() ? nullptr : values_.data(), shape_.S(), d);
+                       tokens_.data(), values_.empty() ? nullptr : values_.data(), repeated_.data() + groups_[n],
+                       shrink_ > 0 ? u : nullptr, nearly * shrink_, shape_.S(), d);
 }
 
 std::int64_t CrfSdca::bytes_needed(const CrfShape& shape, const CrfData& data) {
@@ -207,6 +272,18 @@ void CrfSdca::restore(const State& s) {
     mean_change_ = s.mean_change;
 }
 
+void CrfSdca::hold_by(double hold) {
+    settings_.hold = hold;
+    strength_ = settings_.c2 + hold;
+    shrink_ = static_cast<float>(settings_.c1 / (2 * strength_));
+}
+
+void CrfSdca::restore(const Held& held) {
+    std::ranges::copy(held.sums, sums_.begin());
+    hold_by(held.hold);
+    moved_ = held.moved, held_ = held.held;
+}
+
 void CrfSdca::start_at_gold() {
     const std::int64_t S = shape_.S(), Y = shape_.Y;
     for (std::int64_t n = 0; n < data_.N(); ++n) {
@@ -240,14 +317,18 @@ SdcaPass CrfSdca::pass(float* w) {
         if (!quiet && data_.length(n) > 0) chosen.push_back(n);
     }
     SdcaPass record;
+    float* u = sums_.empty() ? w : sums_.data();
     const auto visit_chosen = [&] {
         for (const std::int64_t n : chosen) {
             machine::check_stop();
             prefetch(node_marginals(n), data_.length(n) * shape_.S());
             prefetch(pair_marginals(n), shape_.Y * shape_.S());
-            oracle_.weigh(w);
-            const float step = visit(n);
-            if (step != 0) add_parts(shape_, data_, n, parts_, step, trainable_, w);
+            if (shrink_ > 0)
+                oracle_.weigh_shrunk(u, shrink_, nearly * shrink_);
+            else
+                oracle_.weigh(u);
+            const float step = visit(n, u);
+            if (step != 0) add_parts(shape_, data_, n, parts_, step, trainable_, u);
         }
         record.visited += static_cast<std::int64_t>(chosen.size());
     };
@@ -271,7 +352,21 @@ SdcaPass CrfSdca::pass(float* w) {
     for (const Memory& memory : memory_) record.loss += static_cast<double>(memory.loss);
     mean_change_ = change / N;
     record.moved = change / 2;
-    record.penalty = settings_.c2 * squared_norm(shape_.size(), w);
+    if (sums_.empty()) {
+        record.penalty = settings_.c2 * squared_norm(shape_.size(), w);
+        return record;
+    }
+    double hold = settings_.hold;
+    if (passes_ > 2 && record.moved > slow * moved_ && record.moved > held_)
+        hold = std::max(tighter * hold, settings_.c2);
+    else if (record.moved < idle * held_)
+        hold /= tighter;
+    moved_ = record.moved;
+    const Recentred found = recentre(shape_.size(), static_cast<float>(settings_.c1), static_cast<float>(settings_.c2),
+                                     static_cast<float>(settings_.hold), static_cast<float>(hold), u, w);
+    hold_by(hold);
+    record.penalty = found.penalty;
+    record.held = held_ = found.held;
     return record;
 }
 
@@ -281,7 +376,7 @@ void CrfSdca::settle(std::span<const std::int64_t> sentences, int times, float* 
             if (data_.length(n) == 0) continue;
             machine::check_stop();
             oracle_.weigh(w);
-            const float step = visit(n);
+            const float step = visit(n, w);
             if (step != 0) add_parts(shape_, data_, n, parts_, step, trainable_, w);
         }
 }
@@ -305,8 +400,8 @@ void CrfSdca::add_weights(float* w) {
     }
 }
 
-// parts = d, m_n += g d; the step by which d moves w, 0 if nothing moves.
-float CrfSdca::visit(std::int64_t n) {
+// parts = d, m_n += g d; the step by which d moves u, 0 if nothing moves.
+float CrfSdca::visit(std::int64_t n, const float* u) {
     const std::int64_t S = shape_.S(), T = data_.length(n);
     const double k_n = static_cast<double>(data_.importance(n));
     Memory& memory = memory_[n];
@@ -320,14 +415,15 @@ float CrfSdca::visit(std::int64_t n) {
     Change change = node_change(T, S, data_.ptr.data() + data_.begin(n),
                                 squares_.empty() ? nullptr : squares_.data() + data_.begin(n), m,
                                 static_cast<float>(settings_.still), d);
-    change.B += pair_change(shape_.Y * S, m_pairs, d_pairs) + shared_length(n, d);
+    if (shrink_ > 0) change.B = active_square(T * S, oracle_.active(), d);
+    change.B += pair_change(shape_.Y * S, m_pairs, d_pairs) + shared_length(n, u, d);
 
-    double g = std::min(0.5, settings_.first_rate * settings_.c2 / (k_n * std::max(1.0, mean_square(n))));
+    double g = std::min(0.5, settings_.first_rate * strength_ / (k_n * std::max(1.0, mean_square(n))));
     if (memory.met) {
         const bool rose = change.K * k_n > worse * static_cast<double>(memory.change);
         memory.smaller = rose ? std::min(raised * memory.smaller, most_raised) : std::max(lowered * memory.smaller, 1.0f);
         const double factor = settings_.factor * static_cast<double>(memory.smaller);
-        g = change.K / (change.K + factor * k_n * change.B / (2 * settings_.c2));
+        g = change.K / (change.K + factor * k_n * std::max(change.B, 0.0) / (2 * strength_));
     }
     memory.met = true;
     memory.change = static_cast<float>(std::max(0.0, change.K * k_n));
@@ -338,7 +434,7 @@ float CrfSdca::visit(std::int64_t n) {
     move(shape_.Y * S, d_pairs, part, m_pairs);
     std::copy_n(d, S, d_pairs + (shape_.start() - shape_.pair()));
     std::copy_n(d + (T - 1) * S, S, d_pairs + (shape_.end() - shape_.pair()));
-    return static_cast<float>(-g * k_n / (2 * settings_.c2));
+    return static_cast<float>(-g * k_n / (2 * strength_));
 }
 
 } // namespace chaffinch::learners

@@ -1,6 +1,6 @@
-// Dual coordinate ascent for the L2-penalised chain likelihood, a sentence at a time.
+// Dual coordinate ascent for the penalised chain likelihood, a sentence at a time.
 //
-//   f(w) = sum_n k_n (log Z(x_n) - s(x_n, y_n)) + c2 |w|^2
+//   f(w) = sum_n k_n (log Z(x_n) - s(x_n, y_n)) + c2 |w|^2                      the L1 penalty: see below
 //
 // Each sentence keeps marginals m_n of its own (gold at first), and always
 //
@@ -18,6 +18,16 @@
 // coordinate ascent"; Le Priol et al. 2018, "Adaptive stochastic dual coordinate ascent for CRFs".
 //
 // Sentences are visited one at a time: several under the same w overshoot where their tokens share features.
+//
+// Elastic net. With c1 |w|_1 added to f, and w held near its value z after the last pass by hold |w - z|^2, the sum over the
+// sentences makes u, and w is read off it:
+//
+//   u = -(1 / 2 c) sum_n k_n F_n(m_n - gold_n) + (hold / c) z        w = soft(u, c1 / 2c)        c = c2 + hold
+//
+// Steps are as above with c for c2. B counts only weights that are not zero or soon will not be: the others do not move,
+// which makes steps long. Holding w makes a small c2 fast: without it steps would have to be as short as c2 is small. z is
+// set to w after each pass, so that at the end it holds nothing back (Shalev-Shwartz and Zhang 2014, "Accelerated proximal
+// stochastic dual coordinate ascent", without their extrapolation, which did not help).
 #pragma once
 
 #include "crf.hpp"
@@ -26,9 +36,10 @@
 namespace chaffinch::learners {
 
 struct SdcaSettings {
-    double c2 = 1;
+    double c1 = 0, c2 = 1;
+    double hold = 0;          // at first; it follows the gap. With c1 = hold = 0 w is never held
     double factor = 2;        // for labels that go together
-    double first_rate = 0.15; // g at the first visit is min(0.5, first_rate c2 / k_n), less where values exceed 1
+    double first_rate = 0.15; // g at the first visit is min(0.5, first_rate c / k_n), less where values exceed 1
     double still = 0.001;     // a token whose marginals change by less is left alone
     bool skip_quiet = true;   // from the third pass on sentences with little to change are visited less often, those
                               // with much to change several times
@@ -38,11 +49,12 @@ struct SdcaSettings {
 struct SdcaPass {
     double loss = 0;   // sum of the losses, each as it was met last, under the w of that moment
     double moved = 0;  // sum of K / 2 over the sentences: an upper guess of the distance to the optimum
-    double penalty = 0; // c2 |w|^2 at the end of the pass
+    double penalty = 0; // c1 |w|_1 + c2 |w|^2 at the end of the pass
+    double held = 0;   // how far w is from the weights that the marginals make without hold, as a part of the gap
     std::int64_t visited = 0; // visits, those of the same sentence counted apart
 
     // The distance to the optimum as a share of the objective; some 2 to 7 times what it truly is.
-    double gap() const { return loss + penalty > 0 ? moved / (loss + penalty) : 0; }
+    double gap() const { return loss + penalty > 0 ? (moved + held) / (loss + penalty) : 0; }
 };
 
 class CrfSdca {
@@ -51,7 +63,7 @@ class CrfSdca {
     CrfSdca(const CrfShape& shape, const CrfData& data, const SdcaSettings& settings, const std::uint8_t* trainable);
 
     // One shuffled pass over the sentences; w [size] must be what the last pass left. Before the first it is zero, or
-    // weights w_0 to stay near to: then the penalty is c2 |w - w_0|^2.
+    // (c1 = hold = 0) weights w_0 to stay near to: then the penalty is c2 |w - w_0|^2.
     SdcaPass pass(float* w);
 
     // w += (1 / 2 c2) sum_n k_n F_n(gold_n - m_n): what the marginals make of zero, or of weights to stay near to.
@@ -72,6 +84,14 @@ class CrfSdca {
     State state() const;
     void restore(const State& state); // sizes must be those of state()
 
+    // The same of an elastic net.
+    struct Held {
+        std::vector<float> sums; // u; empty if c1 = hold = 0
+        double hold = 0, moved = 0, held = 0;
+    };
+    Held held() const { return {{sums_.begin(), sums_.end()}, settings_.hold, moved_, held_}; }
+    void restore(const Held& held);
+
     static std::int64_t bytes_needed(const CrfShape& shape, const CrfData& data);
 
   private:
@@ -83,11 +103,12 @@ class CrfSdca {
         bool met = false;
     };
 
+    void hold_by(double hold);
     void start_at_gold();
     void find_repeats();
-    double shared_length(std::int64_t n, const float* d) const;
+    double shared_length(std::int64_t n, const float* u, const float* d) const;
     double mean_square(std::int64_t n) const;
-    float visit(std::int64_t n);
+    float visit(std::int64_t n, const float* u);
     float* node_marginals(std::int64_t n) { return nodes_.data() + data_.begin(n) * shape_.S(); } // [T][S]
     float* pair_marginals(std::int64_t n) { return pairs_.data() + n * shape_.Y * shape_.S(); }   // [Y][S]
 
@@ -95,12 +116,17 @@ class CrfSdca {
     const CrfData& data_;
     SdcaSettings settings_;
     const std::uint8_t* trainable_;
+    double strength_ = 1; // c
+    float shrink_ = 0;    // c1 / 2c
+    double moved_ = 0, held_ = 0; // of the last pass, if w is held
     CrfOracle<float> oracle_;
     CrfParts<float> parts_;      // d of the sentence
     machine::AlignedVector<float> nodes_; // [T][S]     m by token
     machine::AlignedVector<float> pairs_; // [N][Y][S]  m by sentence
+    machine::AlignedVector<float> sums_;  // [size]     u; empty: w itself
     std::vector<Memory> memory_; // [N]
     std::vector<std::int64_t> groups_; // [N+1]         bounds into shared_
+    std::vector<std::int32_t> repeated_; // [groups]    the feature of each
     std::vector<std::int64_t> shared_; // [groups + 1]  bounds into tokens_, a group for each feature that a sentence repeats
     std::vector<std::int32_t> tokens_; // the positions that have it
     std::vector<float> values_;        // with these values; empty: all are 1

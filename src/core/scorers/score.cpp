@@ -72,6 +72,57 @@ CHAFFINCH_INLINE void score_each(std::span<const std::int64_t> ptr, std::span<co
                         out + static_cast<std::int64_t>(t) * S);
 }
 
+// P packs of one position, as in score_shrunk_rows.
+template <std::int64_t P, bool valued>
+CHAFFINCH_INLINE void sum_shrunk_packs(const std::int32_t* ids, const float* values, std::int64_t n, std::int64_t more,
+                                       const float* u, std::int64_t S, float shrink, float least, float* out,
+                                       float* active) {
+    machine::Pack<float> sum[P] = {}, square[P] = {};
+    const machine::Pack<float> zero = {}, high = zero + shrink, low = zero - shrink;
+    for (std::int64_t k = 0; k < n; ++k) {
+        if (k + ahead < more) prefetch_row(u + ids[k + ahead] * S, P * machine::lanes);
+        const float* row = u + ids[k] * S;
+        for (std::int64_t p = 0; p < P; ++p) {
+            machine::Pack<float> here;
+            std::memcpy(&here, row + p * machine::lanes, sizeof here);
+            machine::Pack<float> inside = here < high ? here : high;
+            inside = inside > low ? inside : low;
+            const machine::Pack<float> size = here < zero ? -here : here;
+            const float by = valued ? values[k] : 1.0f;
+            sum[p] += valued ? by * (here - inside) : here - inside;
+            square[p] += size > least ? zero + by * by : zero;
+        }
+    }
+    for (std::int64_t p = 0; p < P; ++p) {
+        std::memcpy(out + p * machine::lanes, &sum[p], sizeof sum[p]);
+        std::memcpy(active + p * machine::lanes, &square[p], sizeof square[p]);
+    }
+}
+
+template <bool valued>
+CHAFFINCH_INLINE void score_shrunk_each(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids,
+                                        const float* u, std::int64_t S, float shrink, float least, float* out,
+                                        float* active, const float* values) {
+    constexpr std::int64_t packs = 4;
+    const std::int64_t end = ptr.back();
+    for (std::int64_t k = ptr.front(); k < std::min(end, ptr.front() + ahead); ++k) prefetch_row(u + ids[k] * S, S);
+    for (std::size_t t = 0; t + 1 < ptr.size(); ++t) {
+        const std::int32_t* from = ids.data() + ptr[t];
+        const float* by = valued ? values + ptr[t] : nullptr;
+        const std::int64_t n = ptr[t + 1] - ptr[t], more = end - ptr[t];
+        float *to = out + static_cast<std::int64_t>(t) * S, *on = active + static_cast<std::int64_t>(t) * S;
+        std::int64_t y = 0;
+        for (; y + packs * machine::lanes <= S; y += packs * machine::lanes)
+            sum_shrunk_packs<packs, valued>(from, by, n, more, u + y, S, shrink, least, to + y, on + y);
+        switch ((S - y) / machine::lanes) {
+        case 1: sum_shrunk_packs<1, valued>(from, by, n, more, u + y, S, shrink, least, to + y, on + y); break;
+        case 2: sum_shrunk_packs<2, valued>(from, by, n, more, u + y, S, shrink, least, to + y, on + y); break;
+        case 3: sum_shrunk_packs<3, valued>(from, by, n, more, u + y, S, shrink, least, to + y, on + y); break;
+        default: break;
+        }
+    }
+}
+
 template <bool valued>
 CHAFFINCH_INLINE void add_each(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* delta,
                                float step, std::int64_t S, float* w, const float* values) {
@@ -97,6 +148,16 @@ CHAFFINCH_HOT void score_rows(std::span<const std::int64_t> ptr, std::span<const
         score_each<true>(ptr, ids, w, S, out, values);
     else
         score_each<false>(ptr, ids, w, S, out, nullptr);
+}
+
+CHAFFINCH_HOT void score_shrunk_rows(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* u,
+                                     std::int64_t S, float shrink, float least, float* out, float* active,
+                                     const float* values) {
+    if (ptr.empty()) return;
+    if (values)
+        score_shrunk_each<true>(ptr, ids, u, S, shrink, least, out, active, values);
+    else
+        score_shrunk_each<false>(ptr, ids, u, S, shrink, least, out, active, nullptr);
 }
 
 CHAFFINCH_HOT void add_rows(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* delta,

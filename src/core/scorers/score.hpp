@@ -22,6 +22,15 @@ void score_rows(std::span<const std::int64_t> ptr, // [T+1]  row bounds into ids
                 float* out,                        // [T][S] overwritten
                 const float* values = nullptr);    // [nnz]
 
+// The same for the weights soft(u, shrink) = sign(u) max(0, |u| - shrink) of u, and the sum of v^2 over the features at t
+// with |u[f][y]| > least.
+void score_shrunk_rows(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids,
+                       const float* u, // [F][S]  S: whole lanes
+                       std::int64_t S, float shrink, float least,
+                       float* out,                     // [T][S] overwritten
+                       float* active,                  // [T][S] overwritten
+                       const float* values = nullptr); // [nnz]
+
 void add_rows(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids,
               const float* delta, // [T][S]
               float step, std::int64_t S,
