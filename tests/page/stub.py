@@ -139,7 +139,8 @@ class Toy:
             ]  # fmt: skip
             return {"name": name, "kind": kind, "recipe": "toy", "labels": labels, "scheme": scheme, "many": False,
                     "probabilities": True, "learns": learns, "version": f"{name}-{self.active if learns else 0}",
-                    "versions": versions, "data": files[kind == "documents" :]}  # fmt: skip
+                    "versions": versions, "data": files[kind == "documents" :],
+                    "rules": ["once(ORG)", "before(PER, LOC)"] if name == "names" else []}  # fmt: skip
 
         files = ["letters", "opinions"]
         tags = ["O", *(f"{letter}-{label}" for label in ("LOC", "ORG", "PER") for letter in "BI")]
@@ -231,6 +232,11 @@ class Toy:
             made = [row for row in made if not spelt.isdisjoint(row.get("tags", [row.get("label")]))]
         if query.get("sort") == "doubt":
             made.sort(key=lambda row: row["certainty"] if row["certainty"] is not None else 1.0)
+        if query.get("sort") == "next":
+            made = [
+                {**row, "why": "the model is uncertain about it"} for row in made if "correction" not in row
+            ]
+            made[0] |= {"ruled": {"tags": ["B-ORG", *made[0]["tags"][1:]], "rules": ["once(ORG)"]}}
         first, count = int(query.get("from", 0)), int(query.get("count", 50))
         return {"version": "1", "total": len(made), "rows": made[first : first + count]}
 

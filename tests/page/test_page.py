@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Dialog, Page, expect
 
 from page.conftest import PHONE, Faults
 from page.stub import NAMES, PAGE, Stub, serving
@@ -269,6 +269,52 @@ def test_keys_change_spans_and_undo_takes_every_change_back(page: Page) -> None:
         assert labels(page) == [ADA, PARIS], keys
         page.click("[aria-label=Dismiss]")
         page.focus("#row-0")
+
+
+def test_changes_outlive_a_reload_and_are_warned_about_until_they_are_saved(page: Page) -> None:
+    asked: list[str] = []
+
+    def leave(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    page.on("dialog", leave)
+    opened(page, "Corpus")
+    page.wait_for_selector("#row-3 .word")
+    page.reload()
+    page.wait_for_selector("#row-3 .word")
+    assert asked == []
+    page.locator("#row-3 .word").nth(3).click()
+    page.keyboard.press("1")
+    page.wait_for_selector(".state.draft")
+    before = labels(page, 3)
+    page.reload()
+    page.wait_for_selector(".state.draft")
+    assert asked == ["beforeunload"]
+    assert labels(page, 3) == before
+    page.select_option(".tools select", "cautious")
+    expect(page.locator(".state.draft")).to_have_count(0)
+    page.select_option(".tools select", "names")
+    page.wait_for_selector(".state.draft")
+    page.locator("#row-3 .word").nth(3).click()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".state.corrected")
+    page.reload()
+    page.wait_for_selector(".state.corrected")
+    assert asked == ["beforeunload"]
+
+
+def test_a_text_and_its_changes_outlive_a_reload(page: Page) -> None:
+    page.on("dialog", lambda dialog: dialog.accept())
+    typed(page, SENTENCE)
+    page.focus("#read-0")
+    page.keyboard.press("2")
+    page.wait_for_selector(".state.draft")
+    before = labels(page, name="read")
+    page.reload()
+    page.wait_for_selector(".state.draft")
+    assert labels(page, name="read") == before
+    assert page.input_value("#text") == SENTENCE
 
 
 def test_documents_are_corrected_by_keys(page: Page, stub: Stub) -> None:

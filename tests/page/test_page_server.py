@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from chaffinch import Tagger
+from chaffinch.rules import once
 from page.conftest import WIDE
 from page.serving import Process, classifier, name_sentences, tagger, write_columns
 
@@ -25,7 +27,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     ]
     rows = [STRANGER, *others, *zip(X, y, strict=True)]
     data = write_columns(folder / "letters.conll", [words for words, _ in rows], [tags for _, tags in rows])
-    models = [tagger(folder / "names.chaff"), classifier(folder / "mood.chaff")]
+    single = Tagger("crf", folds=0, threads=1, rules=[once("LOC")]).fit(X, y)
+    single.save(folder / "single.chaff")
+    models = [tagger(folder / "names.chaff"), classifier(folder / "mood.chaff"), folder / "single.chaff"]
     with Process(*models, "--data", data, "--train", f"names={train}", "--token", "open-sesame") as running:
         yield running
 
@@ -127,3 +131,30 @@ def test_suspects_are_waited_for(page: Page) -> None:
     page.wait_for_selector("#row-0 .word")
     page.click("text=suspects")
     expect(page.locator(".reading")).to_have_attribute("aria-busy", "false", timeout=60_000)
+
+
+def test_the_rules_of_a_model_are_shown_and_the_one_that_changed_an_answer(page: Page) -> None:
+    page.select_option(".tools select", "single")
+    page.fill("#text", "Ann left Rome .\nRome is in Oslo")
+    page.wait_for_selector("#read-1 .span")
+    page.click("text=1 rule of the decoder")
+    assert page.locator("details .code").inner_text() == "once(LOC)"
+    first, second = page.locator(".row").all()
+    assert first.locator(".gold").count() == 0
+    assert second.locator(".gold").inner_text().startswith("once(LOC): ")
+    assert "B-LOC → " in second.locator(".gold").inner_text()
+
+
+def test_the_queue_of_what_to_label_next_is_reviewed(page: Page, server: Process) -> None:
+    page.click("nav >> text=Corpus")
+    page.wait_for_selector("#row-0 .word")
+    page.select_option("select[aria-label=Order]", "next")
+    page.wait_for_selector(".row >> text=drawn at random")
+    page.wait_for_selector(".row >> text=the model is uncertain about it")
+    chosen = page.locator("#row-0").inner_text()
+    page.focus("#row-0")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".state.corrected")
+    page.keyboard.press("PageDown")
+    expect(page.locator("#row-0")).not_to_have_text(chosen)
+    assert page.locator(".state.corrected").count() == 0

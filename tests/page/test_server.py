@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from chaffinch import Tagger, load
+from chaffinch.rules import before, once
 from page.serving import Client, Forked, classifier, name_sentences, tagger, write_columns
 
 SENTENCE = "Ann lives in Rome"
@@ -70,6 +71,22 @@ def test_groups_of_an_explanation_and_the_others_add_up_to_the_margin(server: Cl
             assert len(group["terms"]) == 12 or sum(t["value"] for t in group["terms"]) == pytest.approx(
                 group["value"]
             )
+
+
+def test_the_rules_of_a_model_and_what_they_changed_are_told(tmp_path: Path) -> None:
+    made = Tagger("crf", folds=0, threads=1, rules=[once("LOC"), before("PER", "LOC")])
+    made.fit(*name_sentences(60)).save(tmp_path / "ruled.chaff")
+    with Forked(tmp_path / "ruled.chaff") as ruled:
+        assert ruled.ask("/models")[1]["models"][0]["rules"] == ["before(PER, LOC)", "once(LOC)"]
+        asked = {"texts": ["Ann left Rome .", "Rome is in Oslo"]}
+        obeyed, turned = ruled.ask("/predict", asked)[1]["results"]
+        assert "ruled" not in obeyed
+        assert turned["ruled"]["rules"] == ["once(LOC)"]
+        assert turned["ruled"]["tags"].count("B-LOC") == 2
+        assert turned["tags"].count("B-LOC") == 1
+        asked = {"text": "Ann left Rome .", "rules": {"forbid": [{"start": 2, "end": 3, "label": "LOC"}]}}
+        (found,) = ruled.ask("/predict", asked)[1]["results"]
+        assert found["ruled"]["rules"] == ["forbid(1:2-3, LOC)"]
 
 
 def test_rules_of_a_request_are_obeyed_or_named(server: Client) -> None:

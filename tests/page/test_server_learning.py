@@ -241,6 +241,21 @@ def test_what_to_label_next_is_doubted_or_drawn_at_random(server: Client) -> Non
     assert drawn["row"] not in [row["row"] for row in server.ask("/next", {"n": 40})[1]["rows"]]
 
 
+def test_rows_come_in_the_order_of_the_queue(server: Client) -> None:
+    queue = server.ask("/next", {"n": 10})[1]["rows"]
+    found = server.ask("/rows?sort=next&count=10")[1]
+    assert [row["row"] for row in found["rows"]] == [row["row"] for row in queue]
+    assert [row["why"] for row in found["rows"]] == [row["why"] for row in queue]
+    assert all(row["tags"] for row in found["rows"])
+    first, left = queue[0]["row"], found["total"]
+    server.ask("/corrections", {"data": "pool.conll", "row": first, "tags": _gold(first)})
+    found = server.ask("/rows?sort=next&count=10")[1]
+    assert first not in [row["row"] for row in found["rows"]]
+    assert found["total"] < left
+    assert server.ask("/rows?sort=next&count=10&search=road")[1]["total"] < found["total"]
+    assert server.ask("/rows?sort=never")[0] == 400
+
+
 def _gold(row: int) -> list[str]:
     return name_sentences(40)[1][row]
 

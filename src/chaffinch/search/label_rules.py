@@ -9,7 +9,7 @@ automaton.
 """
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -294,14 +294,18 @@ class RuleBook:
 
     def broken(self, y: Sequence[int]) -> Rule | None:
         """The first rule over types that outer labels break; None: they obey all."""
+        return next(self.all_broken(y), None)
+
+    def all_broken(self, y: Sequence[int]) -> Iterator[Rule]:
+        """The rules over types that outer labels break."""
         for rule in self.of_types:
             step, last, seen = _Steps([rule], self, outer=True), -1, 0
             for label in y:
                 then = step(last, seen, label)
                 if then is None:
-                    return rule
+                    yield rule
+                    break
                 last, seen = label, then
-        return None
 
     def only(self, rules: Iterable[Rule]) -> "RuleBook":
         """Other rules over the same labels."""

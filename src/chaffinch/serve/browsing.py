@@ -12,6 +12,7 @@ from chaffinch.errors import ConfigError
 from chaffinch.evaluate.outputs import Rules
 from chaffinch.evaluate.reliability import reliability
 from chaffinch.serve.answers import Answer
+from chaffinch.serve.correcting import queue_of
 from chaffinch.serve.endpoint import Call, Raw
 from chaffinch.serve.messages import Asked, RequestError
 from chaffinch.serve.pools import DataPool
@@ -34,23 +35,35 @@ async def rows(server: "Server", call: Call) -> Answer:
     first = call.number("from", 0, 0, 10**9)
     count = call.number("count", 50, 0, MOST_ROWS)
     sort = call.query.get("sort", "order")
-    if sort not in ("order", "doubt"):
-        raise RequestError(400, f"sort must be order or doubt, got {sort!r}")
+    if sort not in ("order", "doubt", "next"):
+        raise RequestError(400, f"sort must be order, doubt or next, got {sort!r}")
     if call.flag("suspect"):
         server.look_for_suspects(served, pool)
-    return await server.batches.apart(_rows, served, pool, version, call, first, count, sort)
+    return await server.batches.apart(_rows, server, served, pool, version, call, first, count, sort)
 
 
 def _rows(
-    served: ServedModel, pool: DataPool, version: Version, call: Call, first: int, count: int, sort: str
+    server: "Server",
+    served: ServedModel,
+    pool: DataPool,
+    version: Version,
+    call: Call,
+    first: int,
+    count: int,
+    sort: str,
 ) -> Answer:
     chosen = _chosen(served, pool, version, call)
+    why: dict[int, str] = {}
+    if sort == "next":
+        chosen = [n for n in chosen if pool.rows[n].key not in served.corrections.pins]
+        queue = queue_of(server, served, pool, version, chosen, count)
+        why = {row["row"]: row["why"] for row in queue}
     if sort == "doubt":
         doubts = pool.doubts(version)
         if doubts is None:
             raise ConfigError("this model has no measure of doubt: sort by order")
         chosen = sorted(chosen, key=lambda n: -float(doubts[n]))
-    page = chosen[first : first + count]
+    page = list(why) if sort == "next" else chosen[first : first + count]
     given = [pool.rows[n] for n in page]
     answers = served.answering.answers(version.model, given, Asked()) if given else []
     made = []
@@ -65,6 +78,8 @@ def _rows(
             row["changed"] = pool.changed[n]
         if pool.suspects and n in pool.suspects:
             row["suspect"] = pool.suspects[n]
+        if n in why:
+            row["why"] = why[n]
         made.append(row)
     looked = (
         {} if not call.flag("suspect") else {"suspects": "ready" if pool.suspects is not None else "looking"}

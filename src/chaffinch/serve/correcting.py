@@ -1,6 +1,7 @@
 """Handlers that teach models: /corrections, /learn, /versions, /next."""
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,9 @@ from chaffinch.serve.answers import Answer, InputRow
 from chaffinch.serve.corrections import UNDO, VERSION, Correction
 from chaffinch.serve.endpoint import Call
 from chaffinch.serve.messages import Asked, CorrectionBody, LearnBody, NextBody, RequestError, VersionBody
+from chaffinch.serve.pools import DataPool
 from chaffinch.serve.served import ServedModel
-from chaffinch.serve.versions import now
+from chaffinch.serve.versions import Version, now
 
 if TYPE_CHECKING:
     from chaffinch.serve.app import Server
@@ -138,32 +140,44 @@ async def following(server: "Server", call: Call) -> Answer:
         raise RequestError(400, f"seed must be from 0 to {2**31 - 1}, got {body.seed}")
     served = server.model(body.model)
     pool, version = served.pool(body.data), served.active
-
-    def chosen() -> list[Answer]:
-        pins = served.corrections.pins
-        left = [n for n in range(len(pool)) if pool.rows[n].key not in pins]
-        doubts = pool.doubts(version)
-        if doubts is None:
-            raise RequestError(400, f"what to label next is not known for {served.kind.plural}")
-        if not left:
-            return []
-        texts = [pool.rows[n].text for n in left]
-        found = queued(texts, doubts[left], min(body.n, len(left)), served.kind.strategy, body.seed)
-        return [
-            {
-                "data": pool.name,
-                "row": left[row.number],
-                "text": texts[row.number],
-                "score": row.doubt,
-                "why": REASONS[row.chosen],
-                "audit": row.chosen == "audit",
-            }
-            for row in found.rows
-        ]
-
-    rows = await server.batches.apart(chosen)
-    server.audit |= {(pool.name, row["row"]) for row in rows if row["audit"]}
+    rows = await server.batches.apart(
+        queue_of, server, served, pool, version, range(len(pool)), body.n, body.seed
+    )
     return {"model": served.name, "version": version.name, "rows": rows}
+
+
+def queue_of(
+    server: "Server",
+    served: ServedModel,
+    pool: DataPool,
+    version: Version,
+    among: Iterable[int],
+    n: int,
+    seed: int = 0,
+) -> list[Answer]:
+    """The next n rows of a data file to label, of those that are not corrected; the audit rows are remembered."""
+    pins = served.corrections.pins
+    left = [row for row in among if pool.rows[row].key not in pins]
+    doubts = pool.doubts(version)
+    if doubts is None:
+        raise RequestError(400, f"what to label next is not known for {served.kind.plural}")
+    if not left or not n:
+        return []
+    texts = [pool.rows[row].text for row in left]
+    found = queued(texts, doubts[left], min(n, len(left)), served.kind.strategy, seed)
+    rows = [
+        {
+            "data": pool.name,
+            "row": left[row.number],
+            "text": texts[row.number],
+            "score": row.doubt,
+            "why": REASONS[row.chosen],
+            "audit": row.chosen == "audit",
+        }
+        for row in found.rows
+    ]
+    server.audit.update((pool.name, row["row"]) for row in rows if row["audit"])
+    return rows
 
 
 async def note_version(server: "Server", served: ServedModel) -> None:

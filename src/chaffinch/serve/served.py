@@ -111,6 +111,7 @@ class ServedModel:
             "calibrated": getattr(model, "confidence_", None) is not None,
             "columns": list(getattr(model, "columns_", ())),
             "data": list(self.pools),
+            "rules": [str(rule) for rule in getattr(model, "rules_", ())],
             "learns": learns,
             "version": active.name,
             "versions": [

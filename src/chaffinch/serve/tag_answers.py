@@ -12,8 +12,8 @@ from chaffinch.estimators import Tagger
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.chain_conditionals import Decided, is_markov, span_probabilities
 from chaffinch.model.protocols import LatticeModel
-from chaffinch.search.label_rules import rules_as_data, rules_of
-from chaffinch.serve.answers import MOST_EXPLAINED, Answer, Answering, InputRow, twin, within_limits
+from chaffinch.search.label_rules import RuleBook, rules_as_data, rules_of
+from chaffinch.serve.answers import MOST_EXPLAINED, Answer, Answering, InputRow, within_limits
 from chaffinch.serve.explanations import explained
 from chaffinch.serve.messages import Asked, CorrectionBody, Input, Token, one_input
 from chaffinch.text.document import LABEL, WORD, Document, Span
@@ -132,6 +132,10 @@ class TagAnswering(Answering):
         if asked.kbest:
             for answer, best in zip(made, _kbest(model, table, asked.kbest), strict=True):
                 answer["kbest"] = best
+        if model.rules_:
+            for answer, turned in zip(made, _turned_by_rules(model, table, own_tags), strict=True):
+                if turned is not None:
+                    answer["ruled"] = turned
         return made
 
     def explained(self, model: Tagger, row: InputRow, position: int | None, instead: str | None) -> Answer:
@@ -184,9 +188,7 @@ class TagAnswering(Answering):
             name: [{"sentence": 1, **one} if isinstance(one, dict) else one for one in ones]
             for name, ones in rules.items()
         }
-        made: Tagger = twin(model)
-        made.rules = made.rules_ = (*model.rules_, *rules_of(given))
-        return made
+        return model.with_rules([*model.rules_, *rules_of(given)])
 
     # -- corrections
 
@@ -388,6 +390,22 @@ def _scores(
     if certain is None:
         return [None] * len(found)
     return [min(certain[s.start : s.end]) for s in found]
+
+
+def _turned_by_rules(model: Tagger, table: TokenTable, answers: Sequence[list[str]]) -> list[Answer | None]:
+    """Of each answer that the rules changed: the tags without rules, and the rules that these break."""
+    labels = model.model_.labels
+    book = RuleBook(model.rules_, labels.outer, labels.inner, labels.outer_of)
+    free = model.model_.decode(table, model.threads).tolist()
+    found: list[Answer | None] = []
+    for n, (a, b) in enumerate(pairwise(table.ptr.tolist())):
+        tags = [labels.outer[y] for y in free[a:b]]
+        if tags == answers[n]:
+            found.append(None)
+            continue
+        broken = [*book.all_broken(free[a:b]), *(rule for rule in book.of_tokens if rule.sentence == n)]
+        found.append({"tags": tags, "rules": list(map(str, broken))})
+    return found
 
 
 def _kbest(model: Tagger, table: TokenTable, k: int) -> list[list[Answer]]:

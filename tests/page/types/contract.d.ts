@@ -5,20 +5,20 @@ interface Result {
   token_certainty?: (number | null)[]; pinned?: boolean; kbest?: Reading[]; marginals?: Record<string, number>[];
   label?: string; labels?: string[]; probabilities?: Record<string, number>;
   tree?: string; nodes?: { start: number; end: number; label: string }[];
-  source?: string[]; target?: string[]; links?: [number, number][];
+  source?: string[]; target?: string[]; links?: [number, number][]; ruled?: { tags: string[]; rules: string[] };
 }
 interface Reading { label?: string; tags?: string[]; tree?: string; p: number | null }
 interface Answer { tags?: string[]; label?: string; labels?: string[] }
 type Verdict = "fixed" | "broken" | "moved";
 interface Row extends Result {
   row: number | string; gold?: Answer; correction?: Answer & { seq: number; state?: string };
-  changed?: Verdict; suspect?: string;
+  changed?: Verdict; suspect?: string; why?: string;
 }
 interface Version { version: string; made: string; note?: string; corrections?: number; active?: boolean }
 interface Model {
   name: string; kind: "tags" | "documents" | "trees" | "links" | "lists"; recipe?: string; labels: string[];
   scheme: string | null; many?: boolean; probabilities?: boolean; learns?: boolean; version: string; versions?: Version[];
-  data?: string[];
+  data?: string[]; rules?: string[];
 }
 interface Data { name: string; rows: number; kind?: string }
 interface Term { name: string; value: number }

@@ -1,14 +1,13 @@
 // A corpus under review: page through it, sort it, filter it, correct it, learn, export.
-import { Choice, names } from "./choice.js";
 import { Columns, explain } from "./evidence.js";
-import { Journal, learn, learning, outcome, Outcome, readJournal } from "./learning.js";
+import { Journal, learn, learning, Outcome, readJournal } from "./learning.js";
 import { html, live, signal } from "./live.js";
 import { received } from "./offsets.js";
 import { Review } from "./review.js";
 import { Palette, Rows } from "./rows.js";
 import { choices } from "./schemes.js";
 import { download, get, latest } from "./server.js";
-import { attempt, files, many, model, say } from "./store.js";
+import { attempt, Choice, files, many, model, names, say } from "./store.js";
 
 const COUNT = 50;
 const FILTERS = { changed: "changed", suspect: "suspects", corrected: "corrected" };
@@ -48,7 +47,7 @@ async function want(change) {
 
 /** Turn the page. */
 async function turn(step) {
-	const from = wanted.value.from + step * COUNT;
+	const from = wanted.value.sort === "next" ? 0 : wanted.value.from + step * COUNT; // a queue has no second page
 	if (from < 0 || from >= total.value) return;
 	review.go(0); // before the rows come, lest it takes the focus from where a person has gone since
 	await want({ from });
@@ -58,11 +57,6 @@ async function turn(step) {
 async function find(/** @type {Changed} */ { row }) {
 	await want({ ...ALL, changed: true });
 	review.go(review.rows.value.findIndex((one) => String(one.row) === String(row)));
-}
-
-function close() {
-	outcome.value = null;
-	review.focus();
 }
 
 /** Keys of the whole view. */
@@ -84,8 +78,8 @@ export const Corpus = live(() => {
 	const teach = model.value.learns ? () => learn(() => open()) : undefined;
 	return html`<${Columns} title="Corpus" press=${press} teach=${teach} focus=${() => review.focus()}>
 		<${Filters} used=${model.value} />
-		${outcome.value && html`<${Outcome} then=${open} open=${find} close=${close} />`}
-		<div class=${`reading${busy.value ? " busy" : ""}`} aria-busy=${String(busy.value)}>
+		<${Outcome} then=${open} open=${find} review=${review} />
+		<div class="reading" aria-busy=${busy.value}>
 			${rows.length ? html`<${Rows} review=${review} />` : html`<p class="hint">${busy.value ? "Reading the rows …" : "There is no such row."}</p>`}
 		</div>
 		${rows.length > 0 && html`<nav class="pager" aria-label="Pages of rows">
@@ -110,10 +104,10 @@ const Filters = live((/** @type {{ used: Model }} */ { used }) => {
 		${files().length > 1 && choice("File", "data", names(files()), file())}
 		<input id="search" type="search" aria-label="Search" placeholder="search ( / )" value=${now.search}
 			onChange=${(event) => want({ search: event.target.value })} onKeyDown=${(event) => event.key === "Escape" && review.focus()} />
-		${choice("Order", "sort", [["order", "in order"], ["doubt", "doubtful first"]])}
+		${choice("Order", "sort", [["order", "in order"], ["doubt", "doubtful first"], ["next", "label next"]])}
 		${used.labels.length > 0 && choice("Label", "label", [["", "any label"], ...choices(used).map((label) => [label])])}
 		<div class="switch" role="group" aria-label="Only these rows">
-			${Object.entries(FILTERS).map(([filter, name]) => html`<button aria-pressed=${String(now[filter])} onClick=${() => want({ [filter]: !now[filter] })}>${name}</button>`)}
+			${Object.entries(FILTERS).map(([filter, name]) => html`<button aria-pressed=${now[filter]} onClick=${() => want({ [filter]: !now[filter] })}>${name}</button>`)}
 		</div>
 		${used.learns && html`<${Journal} />`}
 		<select aria-label="Export" onChange=${save}>

@@ -2,16 +2,19 @@
 
 export const between = (low, value, high) => Math.max(low, Math.min(value, high));
 
+/** How far an arrow key moves; left and right are as seen, so they turn round in right-to-left text. */
+export function stepOf(key, /** @type {Element} */ line) {
+	const turned = getComputedStyle(line).direction === "rtl" ? -1 : 1;
+	return { ArrowLeft: -turned, ArrowRight: turned }[key];
+}
+
 /** The index of the span over a word, or -1. @param {Extent[]} spans */
 export const over = (spans, word) => spans.findIndex((span) => span.first <= word && word <= span.last);
 
 /** Without the spans that touch the words first..last. @param {Extent[]} spans */
 export const cleared = (spans, first, last) => spans.filter((span) => span.last < first || span.first > last);
 
-/**
- * The words first..last labelled; one word inside a span stands for the whole span. Others give way.
- * @param {Extent[]} spans
- */
+/** The words first..last labelled; one word inside a span stands for the whole span. Others give way. @param {Extent[]} spans */
 export function labelled(spans, first, last, label) {
 	const here = first === last ? spans[over(spans, first)] : undefined;
 	const added = { first, last, ...here, label };
@@ -56,11 +59,7 @@ export class History {
 		return this.#move("redo", this.undone, this.done);
 	}
 
-	/**
-	 * @param {"undo" | "redo"} way
-	 * @param {Deed[]} from
-	 * @param {Deed[]} to
-	 */
+	/** @param {"undo" | "redo"} way @param {Deed[]} from @param {Deed[]} to */
 	async #move(way, from, to) {
 		const deed = from.at(-1);
 		if (!deed) return null;

@@ -1,10 +1,9 @@
 // Why this answer: a waterfall of evidence, the probability of each label, the best readings, and "why not X".
-import { Choice } from "./choice.js";
 import { colourOf } from "./colours.js";
 import { html, live, signal } from "./live.js";
 import { wordsOf } from "./offsets.js";
 import { latest, post } from "./server.js";
-import { percent, signed } from "./store.js";
+import { Choice, many, model, percent, signed } from "./store.js";
 
 /** What is asked about: a word of a sentence, or a whole document. */
 export const subject = signal(/** @type {Subject | null} */ (null));
@@ -40,9 +39,14 @@ export async function explain(asked) {
 /** What a view does beside what it explains; everywhere in it, Control and Enter teach. */
 export const Columns = live(({ title, focus, press, teach, single, children }) => html`<div class=${`columns${single ? " single" : ""}`}
 	onKeyDown=${(event) => (event.key === "Enter" && (event.ctrlKey || event.metaKey) ? teach?.() : press?.(event))}>
-	<section><h1 class="unseen">${title}</h1>${children}</section>
+	<section><h1 class="unseen">${title}</h1>${children}<${Rules} /></section>
 	${!single && html`<${Evidence} close=${() => (explain(null), focus?.())} />`}
 </div>`);
+
+const Rules = live(() => {
+	const { rules = [] } = model.value;
+	return rules.length > 0 && html`<details><summary>${many(rules.length, "rule")} of the decoder</summary><p class="code">${rules.join(", ")}</p></details>`;
+});
 
 const Evidence = live(({ close }) => {
 	const asked = subject.value;
@@ -98,14 +102,14 @@ const Waterfall = live((/** @type {{ given: Explanation }} */ { given }) => {
 		<header>
 			<h3>Evidence</h3>
 			<div role="group" aria-label="Group evidence" class="switch">
-				${/** @type {const} */ (["word", "kind"]).map((by) => html`<button aria-pressed=${String(grouping.value === by)} onClick=${() => (grouping.value = by)}>by ${by}</button>`)}
+				${/** @type {const} */ (["word", "kind"]).map((by) => html`<button aria-pressed=${grouping.value === by} onClick=${() => (grouping.value = by)}>by ${by}</button>`)}
 			</div>
 		</header>
 		<table class="waterfall" aria-label=${`Evidence for ${given.answer} against ${given.instead}: the scores add up to the lead`}>
 			<tbody>
 				${shown.map((step, n) => {
 					const open = opened.value.has(step.key);
-					const name = html`<button class="fold" aria-expanded=${String(open)} onClick=${() => toggle(step.key)}><bdi>${step.key}</bdi></button>`;
+					const name = html`<button class="fold" aria-expanded=${open} onClick=${() => toggle(step.key)}><bdi>${step.key}</bdi></button>`;
 					return [row(name, bars[n]), open && step.terms.slice(0, TERMS).map((term) => html`<tr class="term"><td colspan="2"><bdi>${term.name}</bdi></td><td class="number">${signed(term.value)}</td></tr>`)];
 				})}
 				${folded.length > 0 && row(html`<button class="fold" onClick=${() => (everything.value = true)}>${folded.length} more</button>`, bars[shown.length])}
@@ -122,11 +126,7 @@ function toggle(key) {
 	opened.value = next;
 }
 
-/**
- * Groups of the same word, or of the same kind, the strongest first.
- * @param {Group[]} groups
- * @param {"word" | "kind"} by
- */
+/** Groups of the same word, or of the same kind, the strongest first. @param {Group[]} groups @param {"word" | "kind"} by */
 export function summed(groups, by) {
 	/** @type {Map<string, { key: string, value: number, terms: Term[] }>} */
 	const steps = new Map();

@@ -15,10 +15,10 @@ export async function readJournal() {
 }
 
 /** Ask anew for all that a new version changes. */
-async function renew(then = () => {}) {
+async function renew(then) {
 	await attempt(refresh);
 	await readJournal();
-	await then();
+	await then?.();
 }
 
 /** Learn every correction that waits; then is what the view shows anew. */
@@ -39,7 +39,7 @@ export async function learn(then) {
 }
 
 /** Make another version answer. */
-async function take(version, then = () => {}) {
+async function take(version, then) {
 	const done = await attempt(() => post("versions", { model: model.value.name, version }));
 	if (!done) return;
 	outcome.value = null;
@@ -68,10 +68,14 @@ function counted(changed) {
 }
 
 /** Every other row that changed, fixed or broken, and the way back. */
-export const Outcome = live(({ then, open, close }) => {
+export const Outcome = live(({ then, open, review }) => {
 	const done = outcome.value;
 	if (done?.model !== model.value.name) return null;
 	const { changed, noise, before } = done;
+	const close = () => {
+		outcome.value = null;
+		review.focus();
+	};
 	return html`<section class="outcome" aria-labelledby="outcome">
 		<header>
 			<h2 id="outcome" tabindex="-1" onKeyDown=${(event) => event.key === "Escape" && close()}>What changed</h2>
@@ -89,7 +93,7 @@ export const Outcome = live(({ then, open, close }) => {
 });
 
 /** What was said before and after, word by word if there are words. */
-function differences(/** @type {Changed} */ { text, before, after }) {
+export function differences({ text, before, after }) {
 	if (!Array.isArray(before) || !Array.isArray(after) || before.length !== after.length)
 		return html`<span class="mini">${written(before)} → ${written(after)}</span>`;
 	const cut = text.split(/\s+/u);

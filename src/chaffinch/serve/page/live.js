@@ -11,11 +11,7 @@ let running = null;
 /** @type {Set<Follower> | null} effects that wait for the end of a batch */
 let waiting = null;
 
-/**
- * A value that tells who read it when it changes.
- * @template T
- * @param {T} value
- */
+/** A value that tells who read it when it changes. @template T @param {T} value */
 export function signal(value) {
 	/** @type {Set<Follower>} */
 	const readers = new Set();
@@ -35,11 +31,7 @@ export function signal(value) {
 	};
 }
 
-/**
- * A value made of signals, made anew whenever it is read.
- * @template T
- * @param {() => T} make
- */
+/** A value made of signals, made anew whenever it is read. @template T @param {() => T} make */
 export const computed = (make) => ({
 	get value() {
 		return make();
@@ -80,12 +72,7 @@ export function batch(act) {
 	}
 }
 
-/**
- * A component made of a function of its properties.
- * @template P
- * @param {(props: P) => any} view
- * @returns {any}
- */
+/** A component made of a function of its properties. @template P @param {(props: P) => any} view @returns {any} */
 export function live(view) {
 	return class extends Component {
 		/** @type {(() => void) | undefined} */

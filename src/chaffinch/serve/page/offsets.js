@@ -1,9 +1,6 @@
 // The one border between the server's offsets (code points) and the browser's (UTF-16 units).
 
-/**
- * A function from code points to UTF-16 units of a text.
- * @returns {(point: number) => number}
- */
+/** A function from code points to UTF-16 units of a text. @returns {(point: number) => number} */
 export function unitsOf(text) {
 	if (!/[\ud800-\udbff]/.test(text)) return (point) => point;
 	const units = [];
@@ -32,11 +29,7 @@ export function received(result) {
 	return turned;
 }
 
-/**
- * An answer's own sentence or text, as a request gives it.
- * @param {Model} model
- * @param {Result} result
- */
+/** An answer's own sentence or text, as a request gives it. @param {Model} model @param {Result} result */
 export const inputOf = ({ kind }, result) => (kind === "tags" ? { tokens: wordsOf(result) } : { text: result.text });
 
 /** The words of an answer, by its offsets in UTF-16 units. @param {Result} result */

@@ -1,5 +1,4 @@
 // The page: its head, the view in front, and what it says.
-import { Choice, names } from "./choice.js";
 import { colourAll } from "./colours.js";
 import { Corpus, open as openCorpus } from "./corpus.js";
 import { explain } from "./evidence.js";
@@ -8,7 +7,7 @@ import { effect, html, live, render } from "./live.js";
 import { compare, Comparing, read, Reading } from "./reading.js";
 import { open as openReport, Report } from "./report.js";
 import { choices } from "./schemes.js";
-import { attempt, chosen, dark, model, models, notice, refresh, theme, view, VIEWS } from "./store.js";
+import { attempt, Choice, chosen, dark, model, models, names, notice, refresh, theme, view, VIEWS } from "./store.js";
 
 const PAGES = { read: Reading, compare: Comparing, corpus: Corpus, versions: Versions, report: Report };
 const OPENING = { read, compare, corpus: () => openCorpus(0), report: openReport };

@@ -1,6 +1,6 @@
 // Long texts: one text node for each line, spans painted by the CSS Custom Highlight API without an element for each.
 import { hueOf, shadeOf } from "./colours.js";
-import { between } from "./editing.js";
+import { between, stepOf } from "./editing.js";
 import { explain } from "./evidence.js";
 import { html, live } from "./live.js";
 import { inputOf } from "./offsets.js";
@@ -90,8 +90,7 @@ export const Painted = live((/** @type {Drawn} */ { id, model, version, results 
 	};
 	const press = (event) => {
 		const last = (results[line].tokens?.length ?? 0) - 1;
-		const turned = getComputedStyle(lines[line]).direction === "rtl" ? -1 : 1;
-		const step = { ArrowLeft: -turned, ArrowRight: turned }[event.key];
+		const step = stepOf(event.key, lines[line]);
 		if (step) go(line, between(0, word + step, last));
 		else if (event.key === "ArrowDown") go(between(0, line + 1, results.length - 1), 0);
 		else if (event.key === "ArrowUp") go(between(0, line - 1, results.length - 1), 0);

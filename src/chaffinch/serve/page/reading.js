@@ -1,16 +1,16 @@
 // Text that a person pastes or types, read by one model, or by two side by side.
-import { Choice, names } from "./choice.js";
 import { Columns, explain } from "./evidence.js";
-import { learn, learning, outcome, Outcome, readJournal } from "./learning.js";
+import { learn, learning, Outcome, readJournal } from "./learning.js";
 import { html, live, signal } from "./live.js";
 import { received } from "./offsets.js";
 import { long, Painted } from "./painted.js";
 import { explains, Review } from "./review.js";
 import { Palette, Rows } from "./rows.js";
 import { latest, post } from "./server.js";
-import { attempt, model, models } from "./store.js";
+import { attempt, Choice, model, models, names } from "./store.js";
 
-const text = signal("");
+const KEY = "chaffinch-text";
+const text = signal(sessionStorage.getItem(KEY) ?? "");
 const busy = signal(false);
 const review = new Review("read", { reading: true, saved: readJournal });
 const sideReviews = [new Review("first", { reading: true }), new Review("second", { reading: true })];
@@ -65,6 +65,7 @@ const HINTS = { documents: "Paste or type a text.", links: "Paste or type pairs,
 const Field = live(({ kind, change }) => {
 	const input = (event) => {
 		text.value = event.target.value;
+		sessionStorage.setItem(KEY, text.value);
 		soon(change);
 	};
 	return html`<label><span class="unseen">Text</span>
@@ -85,15 +86,11 @@ export const Reading = live(() => {
 	const all = review.rows.value;
 	const rows = review.model.name === name ? all : [];
 	const explained = explains(model.value);
-	const close = () => {
-		outcome.value = null;
-		review.focus();
-	};
 	const teach = learns ? () => learn(read) : undefined;
 	return html`<${Columns} title="Read a text" teach=${teach} single=${!explained} focus=${() => review.focus()}>
 		<${Field} kind=${kind} change=${read} />
-		${outcome.value && html`<${Outcome} then=${read} open=${() => (location.hash = "#corpus")} close=${close} />`}
-		<div class=${`reading${busy.value ? " busy" : ""}`} aria-busy=${String(busy.value)}>
+		<${Outcome} then=${read} open=${() => (location.hash = "#corpus")} review=${review} />
+		<div class="reading" aria-busy=${busy.value}>
 			${
 				rows.length
 					? html`<${Answers} review=${review} />`
@@ -126,11 +123,7 @@ export async function compare() {
 	given?.forEach((rows, n) => sideReviews[n].show(both[n].used, rows, 0, both[n].version || both[n].used.version));
 }
 
-/**
- * Which words the two label differently; null if the answers are not comparable word by word.
- * @param {Row[][]} both
- * @returns {boolean[][] | null}
- */
+/** Which words the two label differently; null if the answers are not comparable word by word. @param {Row[][]} both @returns {boolean[][] | null} */
 function apart([one, two]) {
 	if (one.length !== two.length || one.some(({ tags }, n) => !tags || tags.length !== two[n].tags?.length)) return null;
 	return one.map(({ tags }, n) => (tags ?? []).map((tag, i) => tag !== two[n].tags?.[i]));

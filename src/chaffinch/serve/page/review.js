@@ -1,5 +1,5 @@
 // Rows under review: where the cursor is, what a person changed, what is saved, and how to undo it.
-import { between, cleared, History, labelled, over, resized } from "./editing.js";
+import { between, cleared, History, labelled, over, resized, stepOf } from "./editing.js";
 import { explain, subject } from "./evidence.js";
 import { afterDrawing, batch, signal } from "./live.js";
 import { inputOf, wordsOf } from "./offsets.js";
@@ -15,6 +15,13 @@ export function keysOf(labels) {
 }
 
 const FEW = 12;
+const DRAFTS = "chaffinch-drafts";
+
+// A tab that is closed loses what was not saved.
+addEventListener("beforeunload", (event) => {
+	if (Object.entries(sessionStorage).some(([key, value]) => key.startsWith(DRAFTS) && value !== "[]")) event.preventDefault();
+});
+
 export const explains = ({ kind }) => kind === "tags" || kind === "documents";
 
 export class Review {
@@ -33,18 +40,15 @@ export class Review {
 		this.version = "";
 	}
 
-	/**
-	 * Other rows to review; changes that are not saved are kept.
-	 * @param {Model} model
-	 * @param {Row[]} rows
-	 */
+	/** Other rows to review; changes that are not saved are kept. @param {Model} model @param {Row[]} rows */
 	show(model, rows, row = 0, version = "") {
 		batch(() => {
-			if (this.model.name !== model.name) {
-				this.drafts.value = new Map();
+			const other = this.model.name !== model.name;
+			[this.model, this.version] = [model, version];
+			if (other) {
+				this.drafts.value = new Map(JSON.parse(sessionStorage.getItem(this.shelf) ?? "[]"));
 				this.history = new History();
 			}
-			[this.model, this.version] = [model, version];
 			this.rows.value = rows;
 			this.cursor.value = { row: between(0, row, rows.length - 1), word: 0, anchor: null };
 		});
@@ -65,14 +69,10 @@ export class Review {
 
 	/** @param {Row} row */
 	key(row) {
-		return `${this.data?.()} ${row.row ?? row.text}`;
+		return `${this.data?.()} ${row.row} ${row.text}`;
 	}
 
-	/**
-	 * The answer as it stands: changed, corrected, or the model's.
-	 * @param {Row} row
-	 * @returns {Answer}
-	 */
+	/** The answer as it stands: changed, corrected, or the model's. @param {Row} row @returns {Answer} */
 	answer(row) {
 		const { tags, labels, label } = this.drafts.value.get(this.key(row)) ?? { ...row, ...row.correction };
 		return tags ? { tags } : labels ? { labels } : { label };
@@ -126,6 +126,12 @@ export class Review {
 		if (answer) drafts.set(this.key(row), answer);
 		else drafts.delete(this.key(row));
 		this.drafts.value = drafts;
+		sessionStorage.setItem(this.shelf, JSON.stringify([...drafts]));
+	}
+
+	/** Where changes are kept that a reload must not lose. */
+	get shelf() {
+		return `${DRAFTS} ${this.name} ${this.model.name}`;
 	}
 
 	/** Change the answer of the row of the cursor, so that it can be undone. */
@@ -260,9 +266,7 @@ export class Review {
 		const at = this.cursor.value;
 		const tags = model.kind === "tags";
 		const last = (tags ? (row.tokens?.length ?? 0) : this.options(row).length) - 1;
-		// Left and right are as seen: they turn round in text that runs from right to left.
-		const turned = getComputedStyle(/** @type {Element} */ (this.line)).direction === "rtl" ? -1 : 1;
-		const step = { ArrowLeft: -turned, ArrowRight: turned }[key];
+		const step = stepOf(key, /** @type {Element} */ (this.line));
 		const to = (word) => (this.cursor.value = { ...at, word: between(0, word, last), anchor: null });
 		if (step && shift && tags) return this.resize(control ? "first" : "last", step);
 		if (step && !control && !event.altKey) return to(at.word + step);
@@ -274,28 +278,18 @@ export class Review {
 		if (index >= 0 && this.editable) return this.label(labels[index]);
 		const draft = this.drafts.value.has(this.key(row));
 		switch (key) {
-			case "ArrowUp":
-				return this.go(at.row - 1);
-			case "ArrowDown":
-				return this.go(at.row + 1);
-			case "Home":
-				return to(0);
-			case "End":
-				return to(last);
-			case "Enter":
-				return (this.reading && !draft ? this.why() : this.save());
-			case " ":
-				return tags ? this.why() : this.label(this.options(row)[at.word]);
-			case "?":
-				return this.why();
+			case "ArrowUp": return this.go(at.row - 1);
+			case "ArrowDown": return this.go(at.row + 1);
+			case "Home": return to(0);
+			case "End": return to(last);
+			case "Enter": return this.reading && !draft ? this.why() : this.save();
+			case " ": return tags ? this.why() : this.label(this.options(row)[at.word]);
+			case "?": return this.why();
 			case "Delete":
 			case "Backspace":
-			case "0":
-				return this.clear();
-			case "Escape":
-				return (subject.value ? explain(null) : draft && this.change("the change is dropped", undefined));
-			case ".":
-				return document.getElementById("find-label")?.focus() ?? undefined;
+			case "0": return this.clear();
+			case "Escape": return subject.value ? explain(null) : draft && this.change("the change is dropped", undefined);
+			case ".": return document.getElementById("find-label")?.focus() ?? undefined;
 		}
 		return false;
 	}

@@ -1,5 +1,6 @@
 // The rows of a review, drawn: the sentence or the document, its state, and the bar of labels and keys.
 import { hueOf, shadeOf } from "./colours.js";
+import { differences } from "./learning.js";
 import { html, live, signal } from "./live.js";
 import { wordsOf } from "./offsets.js";
 import { keysOf } from "./review.js";
@@ -42,6 +43,8 @@ const One = live((/** @type {Shown} */ shown) => {
 				</div>`
 			}
 			${row.suspect && html`<p class="suspect">${row.suspect}</p>`}
+			${row.why && html`<p class="gold">${row.why}</p>`}
+			${row.ruled && html`<p class="gold">${row.ruled.rules.join(", ")}: ${differences({ text: wordsOf(row).join(" "), before: row.ruled.tags, after: row.tags })}</p>`}
 			${states.length > 0 && html`<p class="states">${states.map(([state, text]) => html`<span class=${`state ${state}`}>${text}</span> `)}</p>`}
 		</div>
 	</li>`;
@@ -77,7 +80,7 @@ const Document = live((/** @type {Shown} */ { review, row, index, active, word, 
 			${review.options(row).map((label, i) => {
 				const p = row.probabilities?.[label] ?? (own.includes(label) && label === row.label ? row.certainty : null);
 				const look = own.includes(label) ? `hue${hueOf(label)} shade${shadeOf(p)}` : "faint";
-				return html`<span id=${`${id}-${i}`} role="option" aria-selected=${String(own.includes(label))} class=${`chip ${look}${active && i === word ? " at" : ""}`}
+				return html`<span id=${`${id}-${i}`} role="option" aria-selected=${own.includes(label)} class=${`chip ${look}${active && i === word ? " at" : ""}`}
 					onClick=${() => choose(i, label)}><bdi>${label}</bdi> <span class="number">${percent(p)}</span></span>`;
 			})}
 			</div>

@@ -10,10 +10,7 @@ if (given) {
 }
 const token = sessionStorage.getItem(KEY);
 
-/**
- * @param {RequestInit} how
- * @returns {Promise<Response>} one that is well
- */
+/** @param {RequestInit} how @returns {Promise<Response>} one that is well */
 async function request(path, how) {
 	const headers = { ...how.headers, ...(token && { "X-Chaffinch-Token": token }) };
 	const response = await fetch(path, { ...how, headers }).catch((error) => {
@@ -57,10 +54,7 @@ export async function remove(path) {
 	return (await request(path, { method: "DELETE" })).json();
 }
 
-/**
- * Fetch a file and let the browser keep it, since a plain link cannot carry the token; its name.
- * @param {Record<string, unknown>} query
- */
+/** Fetch a file and let the browser keep it, since a plain link cannot carry the token; its name. @param {Record<string, unknown>} query */
 export async function download(path, query) {
 	const response = await request(queried(path, query), {});
 	const link = document.createElement("a");

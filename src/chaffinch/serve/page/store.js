@@ -1,5 +1,5 @@
 // What every view knows: the models, the one in use, the view in front, the theme, the last thing said.
-import { computed, effect, signal } from "./live.js";
+import { computed, effect, html, live, signal } from "./live.js";
 import { get } from "./server.js";
 
 export const VIEWS = ["read", "compare", "corpus", "versions", "report"];
@@ -31,12 +31,7 @@ export function say(text, wrong = false) {
 	if (!wrong) setTimeout(() => notice.value === said && (notice.value = { text: "", wrong }), 6000);
 }
 
-/**
- * Do something that can fail, and say why if it does.
- * @template T
- * @param {() => Promise<T>} act
- * @returns {Promise<T | undefined>}
- */
+/** Do something that can fail, and say why if it does. @template T @param {() => Promise<T>} act @returns {Promise<T | undefined>} */
 export async function attempt(act) {
 	try {
 		return await act();
@@ -71,3 +66,11 @@ export const signed = (value) => (value < 0 ? "−" : "+") + Math.abs(value).toF
 
 /** A number of things. */
 export const many = (n, thing) => `${n.toLocaleString("en")} ${thing}${n === 1 ? "" : "s"}`;
+
+/** A list to choose one thing from; options are [value, text], or [value] alone. */
+export const Choice = live((/** @type {Choosing} */ { name, value, options, choose }) => html`<select aria-label=${name} onChange=${(event) => choose(event.target.value)}>
+	${options.map(([one, text = one]) => html`<option value=${one} selected=${one === value}>${text}</option>`)}
+</select>`);
+
+/** Each name as an option. @param {{ name: string }[]} named */
+export const names = (named) => named.map(({ name }) => [name]);

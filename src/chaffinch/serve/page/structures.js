@@ -4,10 +4,7 @@ import { html, live } from "./live.js";
 const [LETTER, GAP, LEVEL, HIGH] = [8.4, 18, 46, 110];
 const widthOf = (word) => [...word].length * LETTER + GAP;
 
-/**
- * The tree that brackets spell: (S (NP the dog) (VP barks)).
- * @returns {Branch | null}
- */
+/** The tree that brackets spell: (S (NP the dog) (VP barks)). @returns {Branch | null} */
 export function parsed(text) {
 	const pieces = text.match(/[()]|[^\s()]+/gu) ?? [];
 	let at = 0;
@@ -24,10 +21,7 @@ export function parsed(text) {
 	return pieces.length ? branch() : null;
 }
 
-/**
- * Give every branch its place, words side by side, a parent over the middle of its children; the right edge.
- * @param {Branch} branch
- */
+/** Give every branch its place, words side by side, a parent over the middle of its children; the right edge. @param {Branch} branch */
 function arrange(branch, left, depth) {
 	const { children, label } = branch;
 	const own = widthOf(label);

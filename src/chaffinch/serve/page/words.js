@@ -13,7 +13,7 @@ export const Words = live((/** @type {Line} */ line) => {
 		const chosen = i >= from && i <= to;
 		const [start, end] = tokens[i];
 		const about = [label, percent(sure?.[i])].filter(Boolean).join(", ");
-		return html`<span id=${`${id}-${i}`} role="option" aria-selected=${String(chosen)} data-word=${i} title=${about || undefined}
+		return html`<span id=${`${id}-${i}`} role="option" aria-selected=${chosen} data-word=${i} title=${about || undefined}
 			aria-label=${`${text.slice(start, end)}${about && `, ${about}`}`}
 			class=${`word${chosen ? " chosen" : ""}${active && i === at ? " at" : ""}${line.differs?.[i] ? " differs" : ""}`}>${text.slice(start, end)}</span>`;
 	};
