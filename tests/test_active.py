@@ -8,14 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chaffinch import Tagger
 from chaffinch.active import STRATEGIES, choose, choose_centres, queued, simulate, started
 from chaffinch.active.choice import Pool
 from chaffinch.active.simulation import Curve, Simulation
 from chaffinch.active.vectors import clusters, density, points
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.kinds import kind_of_corpus
+from chaffinch.kinds import TAGS, kind_of_corpus
 from chaffinch.kinds.corpora import taken
 from chaffinch.lab import Source, bench
+from chaffinch.text.table import TokenTable
 from commandline import Runner, run  # noqa: F401
 
 words = st.sampled_from("tea ship dog cat rain old new 7 north".split())
@@ -121,6 +123,19 @@ def test_a_simulation_scores_every_strategy_on_the_same_start_and_says_what_it_c
         simulate(kind, train, test, [], start=100, batch=20, rounds=2)
 
 
+def test_the_doubt_about_a_sentence_is_the_mean_entropy_of_its_labels() -> None:
+    X = [["2", "cups", "rice"], ["1", "large", "onion", "chopped"], ["salt"]]
+    y = [["QTY", "UNIT", "NAME"], ["QTY", "SIZE", "NAME", "PREP"], ["NAME"]]
+    tagger = Tagger("crf", folds=0, threads=1).fit(X, y)
+    asked = [["3", "rice", "cups"], ["pepper"], [], ["1", "onion"]]
+    expected = [
+        0.0 if not len(p) else float(-(p * np.log(p)).sum(axis=1).mean())
+        for p in (np.asarray(m, np.float64) for m in tagger.predict_marginals(asked))
+    ]
+    found = TAGS.uncertainty(tagger, TokenTable.from_lists({"w": asked}))
+    assert found == pytest.approx(expected, abs=1e-5)
+
+
 def curve(name: str, scores: list[list[float]]) -> Curve:
     score = np.array(scores)
     spent = np.tile(np.arange(score.shape[1]) * 10.0, (len(score), 1))
@@ -136,6 +151,12 @@ def test_the_verdict_names_what_is_saved_or_that_nothing_is() -> None:
     found = Simulation({"random": chance, "doubt": better}, "tokens", "accuracy", 100)
     assert better.cost_of(0.7) == pytest.approx({"rows": 10.0, "units": 30.0, "corrections": 5.0})
     assert "with 50% fewer tokens and -50% corrections" in found.verdict()
+    uneven = curve("mixed", [[0.5, 0.59, 0.9], [0.5, 0.61, 0.91], [0.5, 0.57, 0.89]])
+    found = Simulation({"random": chance, "mixed": uneven}, "tokens", "accuracy", 100)
+    rows, worst = found.worst("mixed")
+    assert (rows, worst.mean) == (10, pytest.approx(-0.01))
+    assert worst.verdict == "level"
+    assert "at its worst (10 rows) -1.00 (-3.48 to +1.48)" in found.verdict()
     assert better.cost_of(0.9) is None
 
 

@@ -76,6 +76,9 @@ class Gain:
     low: float
     high: float
 
+    def __str__(self) -> str:
+        return f"{100 * self.mean:+.2f} ({100 * self.low:+.2f} to {100 * self.high:+.2f})"
+
     @property
     def verdict(self) -> str:
         """better, worse or level."""
@@ -93,14 +96,13 @@ class Simulation:
 
     def gain(self, strategy: str) -> Gain:
         """The strategy's curve against that of random sampling."""
-        per_seed = (self.curves[strategy].score - self.curves[BASELINE].score)[:, 1:].mean(axis=1)
-        mean = float(per_seed.mean())
-        if len(per_seed) < 2:
-            return Gain(mean, -math.inf, math.inf)
-        freedom = len(per_seed) - 1
-        t = _T95[freedom - 1] if freedom <= len(_T95) else 1.96
-        half = t * float(per_seed.std(ddof=1)) / math.sqrt(len(per_seed))
-        return Gain(mean, mean - half, mean + half)
+        return _paired((self.curves[strategy].score - self.curves[BASELINE].score)[:, 1:].mean(axis=1))
+
+    def worst(self, strategy: str) -> tuple[int, Gain]:
+        """The number of rows at which the strategy does worst against random sampling, and the difference there."""
+        difference = (self.curves[strategy].score - self.curves[BASELINE].score)[:, 1:]
+        at = int(difference.mean(axis=0).argmin())
+        return round(float(self.curves[strategy].rows[:, at + 1].mean())), _paired(difference[:, at])
 
     def verdict(self) -> str:
         """One sentence: which strategy pays and how much it saves, or that none does."""
@@ -114,8 +116,8 @@ class Simulation:
             )
         best = max(better, key=lambda s: self.gain(s).mean)
         gain = self.gain(best)
-        interval = f"{100 * gain.low:+.2f} to {100 * gain.high:+.2f}"
-        said = f"{best} is {100 * gain.mean:+.2f} points above random over the curve ({interval})"
+        rows, lowest = self.worst(best)
+        said = f"{best} is {gain} points above random over the curve, at its worst ({rows:,} rows) {lowest}"
         cost = self.curves[best].cost_of(wanted)
         if cost is None:
             return f"{said}, but does not reach the last score of random, {100 * wanted:.2f} %."
@@ -125,6 +127,17 @@ class Simulation:
             f"{said}; it reaches the last score of random, {100 * wanted:.2f} %, with {1 - cost['units'] / units:.0%} "
             f"fewer {self.unit} and {cost['corrections'] / max(corrections, 1) - 1:+.0%} corrections."
         )
+
+
+def _paired(per_seed: Table) -> Gain:
+    """The mean of differences, one per seed, with its 95 % interval."""
+    mean = float(per_seed.mean())
+    if len(per_seed) < 2:
+        return Gain(mean, -math.inf, math.inf)
+    freedom = len(per_seed) - 1
+    t = _T95[freedom - 1] if freedom <= len(_T95) else 1.96
+    half = t * float(per_seed.std(ddof=1)) / math.sqrt(len(per_seed))
+    return Gain(mean, mean - half, mean + half)
 
 
 def simulate(

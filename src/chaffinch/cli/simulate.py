@@ -120,15 +120,15 @@ def _rows(found: Simulation) -> list[list[str]]:
         spent = ["not reached"] * 3 if cost is None else [f"{cost[key]:,.0f}" for key in cost]
         row = [name, f"{100 * mean[0]:.2f}", f"{100 * mean[-1]:.2f}", *spent]
         if name == BASELINE:
-            made.append([*row, ""])
+            made.append([*row, "", ""])
         else:
-            gain = found.gain(name)
-            made.append([*row, f"{100 * gain.mean:+.2f} ({100 * gain.low:+.2f} to {100 * gain.high:+.2f})"])
+            made.append([*row, str(found.gain(name)), str(found.worst(name)[1])])
     return made
 
 
 def _head(found: Simulation) -> list[str]:
-    return ["strategy", "start", "end", "rows", found.unit, "corrections", f"{found.score} above random"]
+    spent = ["rows", found.unit, "corrections"]
+    return ["strategy", "start", "end", *spent, f"{found.score} above random", "at its worst budget"]
 
 
 def _show(found: Simulation) -> None:
@@ -149,11 +149,16 @@ def _plain(found: Simulation) -> dict[str, Any]:
             found.unit: c.units.mean(axis=0).tolist(),
             "corrections": c.corrections.mean(axis=0).tolist(),
             found.score: c.score.tolist(),
-            **({} if name == BASELINE else {"gain": vars(found.gain(name))}),
+            **({} if name == BASELINE else _gains(found, name)),
         }
         for name, c in found.curves.items()
     }
     return {"score": found.score, "held_out": found.held_out, "curves": curves, "verdict": found.verdict()}
+
+
+def _gains(found: Simulation, name: str) -> dict[str, Any]:
+    rows, worst = found.worst(name)
+    return {"gain": vars(found.gain(name)), "worst": {"rows": rows, **vars(worst)}}
 
 
 def _page(found: Simulation) -> Page:
