@@ -153,10 +153,15 @@ def test_the_verdict_names_what_is_saved_or_that_nothing_is() -> None:
     assert "with 50% fewer tokens and -50% corrections" in found.verdict()
     uneven = curve("mixed", [[0.5, 0.59, 0.9], [0.5, 0.61, 0.91], [0.5, 0.57, 0.89]])
     found = Simulation({"random": chance, "mixed": uneven}, "tokens", "accuracy", 100)
-    rows, worst = found.worst("mixed")
-    assert (rows, worst.mean) == (10, pytest.approx(-0.01))
+    tokens, worst = found.worst("mixed")
+    assert (tokens, worst.mean) == (30, pytest.approx(-0.01))
     assert worst.verdict == "level"
-    assert "at its worst (10 rows) -1.00 (-3.48 to +1.48)" in found.verdict()
+    assert "at its worst (30 tokens) -1.00 (-3.48 to +1.48)" in found.verdict()
+    short = Curve("short", chance.rows, chance.units / 2, chance.corrections, chance.score)
+    found = Simulation({"random": chance, "short": short}, "tokens", "accuracy", 100)
+    assert found.gain("short").mean == pytest.approx(
+        (0.1 + 0.0) / 2
+    )  # at 30 tokens random's last score, at 60 too
     assert better.cost_of(0.9) is None
 
 

@@ -16,6 +16,7 @@ from seqeval.scheme import auto_detect as seqeval_detect
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import schemes
 from chaffinch.text.schemes import SCHEMES, Scheme, TokenSpan
+from chaffinch.text.schemes.legality import spans_of_ids
 
 NAMES = list(SCHEMES)
 TYPES = ("x", "y-z")
@@ -193,3 +194,14 @@ def test_empty_sentences_do_not_blur_the_borders() -> None:
         [],
     ]
     assert isinstance(schemes.legal_transitions(["O"], "BIO")[0], np.ndarray)
+
+
+@given(st.data(), st.sampled_from(list(SCHEMES)))
+def test_spans_of_many_sentences_are_those_of_each(data: st.DataObject, name: str) -> None:
+    scheme = SCHEMES[name]
+    labels = tuple(schemes.tag_set(["PER", "LOC"], scheme))
+    own = data.draw(st.lists(st.lists(st.integers(0, len(labels) - 1), max_size=8), max_size=6))
+    ptr = np.concatenate([[0], np.cumsum([len(ids) for ids in own])]).astype(np.int64)
+    ids = np.array([y for sentence in own for y in sentence], np.int32)
+    expected = [schemes.spans([labels[y] for y in sentence], scheme) for sentence in own]
+    assert spans_of_ids(ids, ptr, labels, scheme) == expected

@@ -95,14 +95,23 @@ class Simulation:
     held_out: int
 
     def gain(self, strategy: str) -> Gain:
-        """The strategy's curve against that of random sampling."""
-        return _paired((self.curves[strategy].score - self.curves[BASELINE].score)[:, 1:].mean(axis=1))
+        """The strategy's curve against that of random sampling, at the same number of units."""
+        return _paired(self._differences(strategy).mean(axis=1))
 
     def worst(self, strategy: str) -> tuple[int, Gain]:
-        """The number of rows at which the strategy does worst against random sampling, and the difference there."""
-        difference = (self.curves[strategy].score - self.curves[BASELINE].score)[:, 1:]
-        at = int(difference.mean(axis=0).argmin())
-        return round(float(self.curves[strategy].rows[:, at + 1].mean())), _paired(difference[:, at])
+        """The number of units at which the strategy does worst against random sampling, and the difference there."""
+        found = self._differences(strategy)
+        at = int(found.mean(axis=0).argmin())
+        return round(float(self.curves[BASELINE].units[:, at + 1].mean())), _paired(found[:, at])
+
+    def _differences(self, strategy: str) -> Table:
+        """The scores above random sampling [seeds, rounds]: at its numbers of units, interpolated linearly.
+
+        A strategy that has read fewer units in the end is compared by its last score.
+        """
+        curve, chance = self.curves[strategy], self.curves[BASELINE]
+        reached = [np.interp(*of) for of in zip(chance.units, curve.units, curve.score, strict=True)]
+        return (np.array(reached) - chance.score)[:, 1:]
 
     def verdict(self) -> str:
         """One sentence: which strategy pays and how much it saves, or that none does."""
@@ -116,8 +125,8 @@ class Simulation:
             )
         best = max(better, key=lambda s: self.gain(s).mean)
         gain = self.gain(best)
-        rows, lowest = self.worst(best)
-        said = f"{best} is {gain} points above random over the curve, at its worst ({rows:,} rows) {lowest}"
+        budget, lowest = self.worst(best)
+        said = f"{best} is {gain} points above random over the curve, at its worst ({budget:,} {self.unit}) {lowest}"
         cost = self.curves[best].cost_of(wanted)
         if cost is None:
             return f"{said}, but does not reach the last score of random, {100 * wanted:.2f} %."

@@ -157,8 +157,8 @@ def _plain(found: Simulation) -> dict[str, Any]:
 
 
 def _gains(found: Simulation, name: str) -> dict[str, Any]:
-    rows, worst = found.worst(name)
-    return {"gain": vars(found.gain(name)), "worst": {"rows": rows, **vars(worst)}}
+    units, worst = found.worst(name)
+    return {"gain": vars(found.gain(name)), "worst": {found.unit: units, **vars(worst)}}
 
 
 def _page(found: Simulation) -> Page:

@@ -165,7 +165,7 @@ def queue_of(
         return []
     texts = [pool.rows[row].text for row in left]
     found = queued(texts, doubts[left], min(n, len(left)), served.kind.strategy, seed)
-    rows = [
+    rows: list[Answer] = [
         {
             "data": pool.name,
             "row": left[row.number],

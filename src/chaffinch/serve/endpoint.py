@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
@@ -151,25 +151,58 @@ async def _body(receive: Any, headers: Mapping[str, str], most: int) -> bytes:
     length = headers.get("content-length", "")
     if length.isdigit() and int(length) > most:
         raise _too_large(most)
+    first = _Begun(receive())
+    if first.ended and not first.value.get("more_body", False):
+        return await _joined(first.value, receive, most)  # all of it is here: no timer is needed
     async with asyncio.timeout(BODY_WITHIN):
-        message = await receive()
+        return await _joined(first.value if first.ended else await first, receive, most)
+
+
+async def _joined(message: Any, receive: Any, most: int) -> bytes:
+    """The pieces of a body, from its first message on."""
+    pieces, size = [], 0
+    while True:
         if message["type"] == "http.disconnect":
             raise RequestError(400, "the connection was closed before the whole request had come")
-        body: bytes = message.get("body", b"")
+        pieces.append(message.get("body", b""))
+        size += len(pieces[-1])
+        if size > most:
+            raise _too_large(most)
         if not message.get("more_body", False):
-            if len(body) > most:
-                raise _too_large(most)
-            return body
-        pieces, size = [body], len(body)
-        while message.get("more_body", False):
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise RequestError(400, "the connection was closed before the whole request had come")
-            pieces.append(message.get("body", b""))
-            size += len(pieces[-1])
-            if size > most:
-                raise _too_large(most)
-        return b"".join(pieces)
+            return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        message = await receive()
+
+
+class _Begun:
+    """A coroutine that has run until it waits for something, or to its end; awaiting it runs the rest.
+
+    ended: whether it needed no wait   value: what it returned then
+    """
+
+    def __init__(self, work: Coroutine[Any, Any, Any]) -> None:
+        self._work = work
+        self._waits_for: Any = None
+        self.value: Any = None
+        self.ended = False
+        try:
+            self._waits_for = work.send(None)
+        except StopIteration as e:
+            self.ended, self.value = True, e.value
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        waits_for = self._waits_for
+        try:
+            while True:
+                try:
+                    given = yield waits_for
+                except (Exception, asyncio.CancelledError) as e:
+                    waits_for = self._work.throw(e)
+                else:
+                    waits_for = self._work.send(given)
+        except StopIteration as e:
+            return e.value
+        finally:
+            self._work.close()
 
 
 async def _pieces(receive: Any) -> AsyncIterator[bytes]:

@@ -19,6 +19,7 @@ from chaffinch.serve.messages import Asked, CorrectionBody, Input, Token, one_in
 from chaffinch.text.document import LABEL, WORD, Document, Span
 from chaffinch.text.document import Token as Piece
 from chaffinch.text.schemes import BILOU, BIO, BIOES, OUTSIDE, Scheme, TokenSpan, scheme_of, spans
+from chaffinch.text.schemes.legality import spans_of_ids
 from chaffinch.text.table import TokenTable
 from chaffinch.text.tokens import token_bounds
 from chaffinch.trust.confidence import TOKENS
@@ -105,11 +106,12 @@ class TagAnswering(Answering):
         sure = None if p is None else _certainties(model, p, ids)
         bounds = table.ptr.tolist()
         own_tags = [tags[a:b] for a, b in pairwise(bounds)]
-        marked = [spans(own, scheme) if scheme is not None else _runs(own) for own in own_tags]
+        outer = tuple(labels)
+        marked = [*map(_runs, own_tags)] if scheme is None else spans_of_ids(ids, table.ptr, outer, scheme)
         scored = None
         if p is not None and scheme in (BIO, BIOES, BILOU):
             scored = _span_scores(model, table, marked, scheme, known)
-        made = []
+        made: list[Answer] = []
         for n, (row, (a, b)) in enumerate(zip(rows, pairwise(bounds), strict=True)):
             own, found = own_tags[n], marked[n]
             certain = None if sure is None else sure[a:b]
@@ -362,7 +364,7 @@ def _span_scores(
 ) -> list[list[float | None]] | None:
     """The probability of each span, calibrated if the model was."""
     chain = model.answering()
-    begun = all(f"B-{s.label}" in chain.labels.outer for of_one in marked for s in of_one)
+    begun = {f"B-{s.label}" for of_one in marked for s in of_one}.issubset(chain.labels.outer)
     if scheme == BIO and begun and isinstance(chain, ChainModel) and is_markov(chain):
         raw = span_probabilities(chain, table, marked, model.threads, known)
         flat = [p for of_one in raw for p in of_one]

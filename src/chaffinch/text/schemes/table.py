@@ -108,10 +108,18 @@ def letter_and_type(tag: str, scheme: Scheme) -> tuple[str, str] | None:
 
 def known_letter_and_type(tag: str, scheme: Scheme) -> tuple[str, str]:
     """As :func:`letter_and_type`; a string that is no tag is an error."""
-    found = letter_and_type(tag, scheme)
+    found = _KNOWN.get((scheme.name, tag))
     if found is None:
-        raise DataError(f"{tag!r} is no tag of {scheme}, whose letters are {letters_text(scheme)}")
+        found = letter_and_type(tag, scheme)
+        if found is None:
+            raise DataError(f"{tag!r} is no tag of {scheme}, whose letters are {letters_text(scheme)}")
+        if len(_KNOWN) < _MOST_KNOWN:
+            _KNOWN[scheme.name, tag] = found
     return found
+
+
+_KNOWN: dict[tuple[str, str], tuple[str, str]] = {}  # tags are few and read often
+_MOST_KNOWN = 4096
 
 
 def spelled(scheme: Scheme, first: bool, last: bool, touched: bool, touching: bool) -> str:
