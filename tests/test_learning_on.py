@@ -12,6 +12,7 @@ from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.learners.dual import DualCrammerSinger, DualLogistic, DualRest, DualRidge
 from chaffinch.learners.examples import DocumentExamples
 from chaffinch.model.document_encoder import DocumentEncoder
+from chaffinch.recipes import TAGGERS
 from chaffinch.recipes.crf import Crf
 from chaffinch.recipes.document_step import corrected, takes_steps
 from chaffinch.recipes.document_task import suited
@@ -55,6 +56,37 @@ def reloaded(tagger: Tagger, path) -> Tagger:
     made = chaffinch.load(path)
     made.threads = 1
     return made
+
+
+@pytest.mark.parametrize("recipe", ["perceptron", "mira", "ssvm", "m3n", "hmm", "memm"])
+def test_a_correction_of_any_chain_taught_ten_times_is_right_and_harms_nothing(recipe, held_out):
+    fitted = Tagger(recipe, folds=0, threads=1).fit(part(0, 300))
+    before, score = answers(fitted, held_out), fitted.score(held_out)
+    near = recipe not in ("hmm", "memm")  # these train anew
+    for n in mistakes(fitted, held_out)[:3]:
+        tagger = Tagger(recipe, folds=0, threads=1).fit(part(0, 300))
+        for _ in range(10):
+            tagger.partial_fit(sentence(held_out, n))
+        assert n not in mistakes(tagger, held_out)
+        assert tagger.score(held_out) > score - (0.001 if near else 0.002)
+        changed = sum(a != b for a, b in zip(before, answers(tagger, held_out), strict=True))
+        assert changed <= (0.025 if near else 0.1) * HELD_OUT
+        model = tagger.model_
+        assert tagger.partial_fit(sentence(held_out, n)).model_ is model
+
+
+def test_a_few_corrections_are_learnt_near_the_weights_and_more_by_training_on_all(held_out, monkeypatch):
+    tagger = Tagger("ssvm", folds=0, threads=1).fit(part(0, 300))
+    trainings = []
+    train = TAGGERS.trained
+    monkeypatch.setattr(type(TAGGERS), "trained", lambda self, *a, **k: trainings.append(1) or train(*a, **k))
+    for n in mistakes(tagger, held_out)[:3]:
+        tagger.partial_fit(sentence(held_out, n))
+    assert not trainings
+    before = tagger.model_
+    tagger.partial_fit(sentence(held_out, mistakes(tagger, held_out)[0]))
+    assert trainings
+    assert tagger.model_ is not before
 
 
 @pytest.mark.parametrize("source", ["memory", "file"])

@@ -37,9 +37,10 @@ from chaffinch.model.ruled import under_rules
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, TaggingTask
 from chaffinch.recipes.calibration import calibrate
+from chaffinch.recipes.chain_step import corrected_chain
 from chaffinch.recipes.crf_blocks import CachedTask, train_blocks
 from chaffinch.recipes.crf_config import Crf
-from chaffinch.recipes.recipe import Change
+from chaffinch.recipes.recipe import Change, Trained
 from chaffinch.search.label_rules import OF_TOKENS, Rule, RuleBook, rules_as_data, rules_of
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable
@@ -93,6 +94,7 @@ class Tagger(TagPredictions):
     _learnt: Learnt | None = None
     _trained_on: tuple[TokenTable, NDArray[np.float32] | None] | None = None
     _features: Any = None  # of the last fit, given or chosen
+    _stepped: int = 0  # sentences that were learnt near the weights since the last training on all of them
 
     # -- learning ---------------------------------------------------------------------------------------------
 
@@ -175,8 +177,9 @@ class Tagger(TagPredictions):
         A sentence that is known with the same labels changes nothing, unless the tagger still gets it wrong: then it
         counts twice as much. One that is known with other labels takes their place. A CRF that was trained by dual
         ascent moves to the optimum of all sentences; one that was loaded, or trained otherwise, stays as near its
-        weights as the further sentences allow. Other recipes train anew on all sentences, and need them: they cannot
-        learn on once they were loaded from a file.
+        weights as the further sentences allow. Chains of other recipes learn a few sentences near their weights too, and
+        train on all sentences after one such sentence for each hundred; the other recipes always do. They need all
+        sentences: they cannot learn on once they were loaded from a file.
         """
         if not hasattr(self, "model_"):
             return self._learn(X, y, None, sample_weight, on_epoch)
@@ -235,6 +238,8 @@ class Tagger(TagPredictions):
         recipe = TAGGERS.by_config(self.config_)
         if self._memory is not None and recipe.learn_on is not None:
             trained = recipe.learn_on(self._memory, change, self.threads)
+        elif (near := self._near(change)) is not None:
+            trained = near
         elif learnt.table is not None and learnt.table.n_sentences:
             uneven = "weight" in recipe.options and bool((learnt.weight != 1).any())
             task = TaggingTask(
@@ -258,6 +263,22 @@ class Tagger(TagPredictions):
         self.fingerprint_ = modelfile.fingerprint(learnt.texts, learnt.golds, [self.fingerprint_])
         self.trained_on_ = {}  # a model that was loaded does not know how much it had learnt before
         return self
+
+    def _near(self, change: Change) -> Trained | None:
+        """A few further sentences learnt near the weights; None if there are more, or if that does not make them right.
+
+        After one such sentence for each hundred, all sentences are trained on again.
+        """
+        fresh = change.fresh
+        if fresh is None or fresh.n_sentences == 0 or change.dropped.any():
+            return None
+        if self._stepped + fresh.n_sentences > max(1, len(change.weight) // 100):
+            self._stepped = 0
+            return None
+        constraints = getattr(self.config_, "constraints", True)
+        near = corrected_chain(self.model_, fresh, constraints, self.seed, self.threads)
+        self._stepped = 0 if near is None else self._stepped + fresh.n_sentences
+        return near
 
     def _learn(
         self,
@@ -319,7 +340,7 @@ class Tagger(TagPredictions):
         self.fingerprint_ = sentences_fingerprint(train)
         self.trained_on_ = {"sentences": train.n_sentences, "tokens": train.n_tokens}
         certain = task.soft is None and task.unknown is None and getattr(config, "start", None) is None
-        self._memory, self._learnt = trained.memory, None
+        self._memory, self._learnt, self._stepped = trained.memory, None, 0
         self._trained_on = (train, task.weight) if certain else None
         return self
 

@@ -109,6 +109,11 @@ def learn_on(memory: CrfMemory, change: Change, threads: int) -> Trained:
         if weight is None:
             weight = np.ones(change.fresh.n_sentences, np.float32)
         memory = memory.with_sentences(change.fresh, weight, threads)
+    return solved(memory)
+
+
+def solved(memory: CrfMemory) -> Trained:
+    """The model at the optimum of a memory's sentences."""
     memory, w, gap = memory.solve()
     config = memory.config
     lean, kept = smaller(memory.encoder, memory.weights(w), config.min_weight, config.bits)
