@@ -177,8 +177,8 @@ class Tagger(TagPredictions):
         A sentence that is known with the same labels changes nothing, unless the tagger still gets it wrong: then it
         counts twice as much. One that is known with other labels takes their place. A CRF that was trained by dual
         ascent moves to the optimum of all sentences; one that was loaded, or trained otherwise, stays as near its
-        weights as the further sentences allow. Chains of other recipes learn a few sentences near their weights too, and
-        train on all sentences after one such sentence for each hundred; the other recipes always do. They need all
+        weights as the further sentences allow. Chains of other recipes learn a few sentences near their weights too,
+        and train on all sentences after one such sentence for each hundred; the other recipes always do. They need all
         sentences: they cannot learn on once they were loaded from a file.
         """
         if not hasattr(self, "model_"):
