@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 
 from chaffinch import Classifier, Tagger
+from chaffinch.cache import Cache, CacheWriter
 from chaffinch.engines import InProcess, Processes
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.learners import sharded as learners
 from chaffinch.learners import sharded_likelihood
 from chaffinch.learners.shards import Sharding, TreeSum, plus
 from chaffinch.recipes.crf_config import Crf
+from chaffinch.text.table import TokenTable
 from commandline import run  # noqa: F401
 
 WORDS = {"N": ["dog", "cat", "tea", "park", "bird"], "V": ["sees", "likes", "has"], "D": ["the", "a", "no"]}
@@ -308,3 +310,33 @@ def test_the_command_trains_classifiers_in_shards(tmp_path, run):  # noqa: F811
     assert outcome.code == 0, outcome.err
     assert '"method": "CoCoA+ and L-BFGS"' in outcome.out
     assert '"recipe": "logistic"' in outcome.out
+    both = run(
+        "train",
+        str(tmp_path / "t.csv"),
+        "-o",
+        str(tmp_path / "m.chaff"),
+        "--engine",
+        "threads",
+        "--cache",
+        str(tmp_path / "c"),
+    )
+    assert "documents are trained from a cache or in shards" in both.err
+
+
+def test_a_cache_is_trained_in_shards_to_the_optimum(tmp_path):
+    X, y = sentences(200)
+    table = TokenTable.from_lists({"w": X, "y": y})
+    with CacheWriter(tmp_path / "s.cache", ["w", "y"], source="x", tokens=60) as writer:
+        writer.add(table)
+    exact = Crf(c2=0.5, margin=0.0, optimiser="lbfgs", tolerance=1e-9)
+    best = tagger(exact, None).fit(X, y).history_[-1].scores["objective"]
+    cache = Cache.open(tmp_path / "s.cache", None)
+    assert cache.n_blocks == 4
+    files = []
+    for n, engine in enumerate((InProcess(1), InProcess(2))):
+        found = tagger(Crf(c2=0.5, margin=0.0), sharding(tmp_path / str(n), 3, engine)).fit(cache)
+        assert found.history_[-1].scores["objective"] == pytest.approx(best, rel=1e-3)
+        assert found.shards_["count"] == 3
+        files.append(bytes_of(found, tmp_path / "m.chaff"))
+    assert files[0] == files[1]
+    cache.close()

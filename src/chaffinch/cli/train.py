@@ -230,8 +230,8 @@ def command(
             raise ConfigError("--workers and --shards need --engine")
         _train(kind, asked)
         return
-    if compare or max_size or self_train or cache:
-        raise ConfigError("--engine cannot be combined with --compare, --max-size, --self-train or --cache")
+    if compare or max_size or self_train:
+        raise ConfigError("--engine cannot be combined with --compare, --max-size or --self-train")
     if (remark := remark_on_size(sum(path.stat().st_size for path in data if path.is_file()))) is not None:
         warn_about_data(remark)
     with training_in_shards(engine, model, workers=workers, shards=shards, threads=threads) as sharding:
@@ -247,7 +247,7 @@ def _train(kind: Kind, asked: TrainRequest, sharding: Sharding | None = None) ->
     told = asked.of_reader | {name: asked.settings[name] for name in reading}
     settings = {name: value for name, value in asked.settings.items() if name not in reading}
     if asked.cache is not None:
-        _train_cached(kind, asked, told, settings)
+        _train_cached(kind, asked, told, settings, sharding)
         return
     if asked.keep_cache:
         raise ConfigError("--keep-cache needs --cache DIR")
@@ -307,7 +307,13 @@ def _train(kind: Kind, asked: TrainRequest, sharding: Sharding | None = None) ->
     keep_trained(asked, estimator, took, scores, facts, kind.calibration(estimator), accuracy, further)
 
 
-def _train_cached(kind: Kind, asked: TrainRequest, told: dict[str, str], settings: dict[str, Any]) -> None:
+def _train_cached(
+    kind: Kind,
+    asked: TrainRequest,
+    told: dict[str, str],
+    settings: dict[str, Any],
+    sharding: Sharding | None,
+) -> None:
     """Train on files that need not fit in memory; held-out data is scored, the training data is not."""
     assert asked.cache is not None
     for flag in ("compare", "max_size", "self_train", "rules", "report"):
@@ -318,6 +324,7 @@ def _train_cached(kind: Kind, asked: TrainRequest, told: dict[str, str], setting
     estimator = kind.made(
         asked.recipe, _by_knob(kind, asked.recipe, settings), asked.features, asked.seed, asked.threads
     )
+    estimator.sharding = sharding
     dev = None if asked.dev is None else kind.read(asked.dev, told)
     tell_estimate(kind, asked, told)
     with cache_folder(asked.cache, asked.keep_cache) as folder:

@@ -130,7 +130,8 @@ def keep_trained(
 
 def told_shards(shards: Mapping[str, Any]) -> str:
     """How a model was trained in shards, in one line."""
-    found = f"trained in {shards.get('count')} shards by {shards.get('method')}"
+    count = shards.get("count")
+    found = f"trained in {count} {'shard' if count == 1 else 'shards'} by {shards.get('method')}"
     return found if shards.get("exact") else f"{found}: approximate, it depends on the number of shards"
 
 

@@ -197,6 +197,10 @@ class Classifier(DocumentPredictions):
         source:     what the cache is made from, as a hash: one that is there and has it is used
         checkpoint: file from which a run that was stopped goes on
         """
+        if self.sharding is not None:
+            raise ConfigError(
+                "documents are trained from a cache or in shards on an engine; leave out either"
+            )
         settings = settings_of(self, on_epoch)
         with cached_documents(examples, folder, settings, source) as (cache, place):
             none = np.zeros(0, np.int32)

@@ -154,8 +154,10 @@ class Tagger(TagPredictions):
             threads=self.threads,
             on_epoch=on_epoch,
             checkpoint=checkpoint,
+            sharding=self.sharding,
         )
         trained = train_blocks(task, config)
+        self.shards_ = None if trained.shards is None else trained.shards.as_dict()
         self.model_, self.confidence_, self.choice_ = trained.model, None, None
         self.rules_, self.columns_, self._features = rules, tuple(columns), self.features
         self.config_, self.history_ = config, trained.history

@@ -32,10 +32,13 @@ class ExampleBlocks:
 
     sizes: int64 [blocks], how many examples each block has
     made:  the examples of some blocks, end to end
+    tokens, key: of all blocks, their number of tokens and their fingerprint, for training in shards
     """
 
     sizes: NDArray[np.int64]
     made: Callable[[Sequence[int]], Any]
+    tokens: int = 0
+    key: str = ""
 
     def __len__(self) -> int:
         return int(self.sizes.sum())

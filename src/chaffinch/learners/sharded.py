@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from chaffinch import _core
 from chaffinch.errors import ConfigError
+from chaffinch.learners.block_sgd import ExampleBlocks
 from chaffinch.learners.choice import ChoiceWeights, padded, with_intercepts
 from chaffinch.learners.choice_gradient import ChoiceBatch, ChoicePerceptron
 from chaffinch.learners.count import trigram_counts
@@ -55,7 +56,9 @@ def sharded(learner: Learner, problem: Problem, sharding: Sharding) -> ShardedLe
     """The learner of the same model over shards; ConfigError if there is none."""
     data = problem.examples
     if isinstance(learner, (Sdca, Sgd, Lbfgs)) and not isinstance(learner, PrunedSgd):
-        if fits_likelihood(learner, problem) and getattr(learner, "c1", 0.0) == 0:
+        if (isinstance(data, ExampleBlocks) or fits_likelihood(learner, problem)) and getattr(
+            learner, "c1", 0.0
+        ) == 0:
             return ShardedLikelihood(learner, sharding, LIKELIHOOD)
         raise ConfigError("training in shards needs a penalty c1 of 0, and a chain over features of tokens")
     if isinstance(learner, (ChoiceBatch, DualLogistic)) and isinstance(data, DocumentExamples):

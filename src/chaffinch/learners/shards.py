@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from chaffinch import modelfile
 from chaffinch.errors import ChaffinchError, DataError
+from chaffinch.learners.block_sgd import ExampleBlocks
 from chaffinch.learners.examples import CrfExamples, DocumentExamples, SentenceExamples
 from chaffinch.learners.learner import Learner
 from chaffinch.learners.problem import Pass, Problem
@@ -229,18 +230,19 @@ class ProblemFrame:
     def of(cls, problem: Problem, settings: str) -> "ProblemFrame":
         """The frame of a problem. settings: all that its solution depends on besides the problem."""
         data = problem.examples
+        blocks = isinstance(data, ExampleBlocks)
         arrays = [v for v in vars(data).values() if isinstance(v, np.ndarray)]
         if problem.weight is not None:
             arrays.append(problem.weight)
         rest = (problem.structure, problem.scorer.layout, problem.cost, problem.seed, _common(data))
-        told = [settings, hashlib.sha256(pickle.dumps(rest)).hexdigest()]
+        told = [settings, data.key if blocks else "", hashlib.sha256(pickle.dumps(rest)).hexdigest()]
         return cls(
             key=modelfile.fingerprint(told, *arrays),
             structure=problem.structure,
             layout=problem.scorer.layout,
             cost=problem.cost,
             seed=problem.seed,
-            kind=type(data),
+            kind=CrfExamples if blocks else type(data),
             common=_common(data),
         )
 
@@ -271,6 +273,11 @@ def _common(data: Any) -> dict[str, Any]:
 def shards_of(problem: Problem, count: int) -> Iterator[dict[str, NDArray[Any]]]:
     """The arrays of each shard: runs of examples are dealt to the shards in turn."""
     data = problem.examples
+    if isinstance(data, ExampleBlocks):  # blocks are dealt, and those of one shard are in memory at a time
+        for k in range(count):
+            made = data.made(range(k, len(data.sizes), count))
+            yield {"sentences": made.sentences, "ptr": made.ptr, "ids": made.ids, "y": made.y}
+        return
     for which in dealt_examples(len(data), count):
         found = (
             document_arrays(data, which)
@@ -369,6 +376,8 @@ class ShardedLearner(Learner):
     def count(self, problem: Problem) -> int:
         """The number of shards."""
         data = problem.examples
+        if isinstance(data, ExampleBlocks):
+            return self.sharding.count(len(data.sizes), data.tokens)
         units = len(data.y) if isinstance(data, SentenceExamples) else len(data.ids)
         return self.sharding.count(len(data), units)
 

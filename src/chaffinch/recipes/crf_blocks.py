@@ -23,7 +23,8 @@ from chaffinch.learners.costs import LabelCosts
 from chaffinch.learners.examples import CrfExamples
 from chaffinch.learners.likelihood import Sgd
 from chaffinch.learners.problem import Problem
-from chaffinch.learners.training import Checkpoint, train_passes
+from chaffinch.learners.shards import Sharding
+from chaffinch.learners.training import Checkpoint
 from chaffinch.model import LabelSet
 from chaffinch.model.encoders import TemplateEncoder
 from chaffinch.modelfile import fingerprint
@@ -51,7 +52,7 @@ from chaffinch.recipes.encoding import (
 )
 from chaffinch.recipes.recipe import TaggingTask, Trained
 from chaffinch.recipes.rules import LabelRules
-from chaffinch.recipes.training import tag_score
+from chaffinch.recipes.training import tag_score, train_in_place
 from chaffinch.scorers import Linear
 from chaffinch.structures import Chain
 from chaffinch.text.document import LABEL
@@ -75,6 +76,7 @@ class CachedTask:
     cache:      sentences with their columns, labels in column ``y``
     columns:    the columns that features may read, the word first
     checkpoint: file that a run which was stopped continues from; or None
+    sharding:   the engine to train on, in shards; None: train in this process
     """
 
     cache: Cache
@@ -85,6 +87,7 @@ class CachedTask:
     threads: int = 0
     on_epoch: Listener = keep_going
     checkpoint: Path | None = None
+    sharding: Sharding | None = None
 
     def block(self, number: int) -> TokenTable:
         """A block with the columns that features may read."""
@@ -165,7 +168,12 @@ def train_blocks(task: CachedTask, config: Crf) -> Trained:
     shape = CrfLayout(encoder.n_features, Y)
     chosen = objective(config, labels, encoder, task.cache.n_tokens)
     cost = margin_costs(labels.labels, chosen.margin, chosen.recall) if chosen.margin else None
-    examples = ExampleBlocks(task.cache.sentences_by_block, _maker(task, by_block, labels))
+    examples = ExampleBlocks(
+        task.cache.sentences_by_block,
+        _maker(task, by_block, labels),
+        task.cache.n_tokens,
+        task.cache.fingerprint,
+    )
     problem = Problem(
         Chain(Y),
         Linear(shape.layout),
@@ -182,19 +190,18 @@ def train_blocks(task: CachedTask, config: Crf) -> Trained:
     asked = fingerprint(
         [repr(config), repr(chosen), str(task.seed), task.cache.fingerprint, *encoder.templates]
     )
-    training = train_passes(
+    training = train_in_place(
+        task,
         learner,
         problem,
-        threads=task.threads,
         model=models.model,
-        on_epoch=task.on_epoch,
         held_out_score=None if task.dev is None else tag_score(task.dev, task.threads),
         patience=config.patience,
         checkpoint=None if path is None else Checkpoint(path, asked),
     )
-    made, history = training.made, training.history
+    made, history, shards = training.made, training.history, training.shards
     del problem, examples, by_block, training
-    return Trained(finished(models, made, config), history)
+    return Trained(finished(models, made, config), history, shards=shards)
 
 
 def refuse_settings(config: Crf) -> None:

@@ -257,8 +257,9 @@ class TagKind(Kind, UnitLabels):
                 "tokens": cache.n_tokens,
                 "labels": len(estimator.classes_),
             }
+            how = "SGD" if estimator.shards_ is None else str(estimator.shards_["method"])
             remarks = [
-                f"the cache holds {cache.bytes_per_token:.2f} bytes a token; trained by SGD; nothing was chosen by "
+                f"the cache holds {cache.bytes_per_token:.2f} bytes a token; trained by {how}; nothing was chosen by "
                 "cross-validation, and probabilities are not calibrated"
             ]
         finally:
