@@ -20,6 +20,46 @@ _TOKEN, _COLUMN = "\x1e", "\x1f"
 
 
 @dataclass(frozen=True)
+class Places:
+    """Where each text occurs among those that were learnt."""
+
+    of_text: dict[str, list[int]]
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> "Places":
+        """The places of texts in this order."""
+        found: dict[str, list[int]] = {}
+        for n, text in enumerate(texts):
+            found.setdefault(text, []).append(n)
+        return cls(found)
+
+    def lesson(
+        self,
+        golds: Sequence[Any],
+        weight: NDArray[Any],
+        texts: Sequence[str],
+        given: Sequence[Any],
+        right: NDArray[np.bool_],
+    ) -> tuple[NDArray[np.bool_], NDArray[Any], NDArray[np.bool_]]:
+        """Which known examples a lesson replaces, the weights of all known ones, and which of its own are new.
+
+        golds, weight: of the known examples   texts, given: of the lesson, with its answers
+        right:         whether the model already gives each answer of the lesson; if not, a known one counts double
+        """
+        dropped, counts = np.zeros(len(weight), bool), weight.copy()
+        fresh = np.ones(len(texts), bool)
+        for n, (text, gold) in enumerate(zip(texts, given, strict=True)):
+            known = self.of_text.get(text, [])
+            same = [k for k in known if golds[k] == gold]
+            dropped[[k for k in known if golds[k] != gold]] = True
+            if same:
+                fresh[n] = False
+                if not right[n]:
+                    counts[same] = np.minimum(2 * counts[same], np.maximum(MOST_WEIGHT, counts[same]))
+        return dropped, counts, fresh
+
+
+@dataclass(frozen=True)
 class Learnt:
     """Sentences in the order in which they were learnt.
 
@@ -40,11 +80,8 @@ class Learnt:
         return cls(sentence_strings(table, columns), sentence_strings(table, [LABEL]), counts, table)
 
     @cached_property
-    def _place(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
-        for n, text in enumerate(self.texts):
-            found.setdefault(text, []).append(n)
-        return found
+    def _place(self) -> "Places":
+        return Places.of(self.texts)
 
     def taught(
         self,
@@ -61,16 +98,7 @@ class Learnt:
         """
         texts, golds = sentence_strings(table, columns), sentence_strings(table, [LABEL])
         given = np.ones(len(texts), np.float32) if weight is None else weight
-        dropped = np.zeros(len(self.texts), bool)
-        counts, fresh = self.weight.copy(), np.ones(len(texts), bool)
-        for n, (text, gold) in enumerate(zip(texts, golds, strict=True)):
-            same = [k for k in self._place.get(text, ()) if self.golds[k] == gold]
-            other = [k for k in self._place.get(text, ()) if self.golds[k] != gold]
-            dropped[other] = True
-            if same:
-                fresh[n] = False
-                if not right[n]:
-                    counts[same] = np.minimum(2 * counts[same], np.maximum(MOST_WEIGHT, counts[same]))
+        dropped, counts, fresh = self._place.lesson(self.golds, self.weight, texts, golds, right)
         if not fresh.any() and not dropped.any() and np.array_equal(counts, self.weight):
             return None, self
         added = table.of_sentences(fresh)
@@ -81,9 +109,9 @@ class Learnt:
         """The change that forgetting sentences makes; with labels, only sentences with these labels."""
         dropped = np.zeros(len(self.texts), bool)
         for n, text in enumerate(texts):
-            dropped[[k for k in self._place.get(text, ()) if golds is None or self.golds[k] == golds[n]]] = (
-                True
-            )
+            dropped[
+                [k for k in self._place.of_text.get(text, ()) if golds is None or self.golds[k] == golds[n]]
+            ] = True
         if not dropped.any():
             return None, self
         change = Change(dropped, self.weight)
@@ -133,11 +161,8 @@ class Lessons:
         return cls(texts, np.asarray(y).tolist(), weight)
 
     @cached_property
-    def _place(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
-        for n, text in enumerate(self.texts):
-            found.setdefault(text, []).append(n)
-        return found
+    def _place(self) -> "Places":
+        return Places.of(self.texts)
 
     def taught(
         self, more: "Lessons", right: NDArray[np.bool_]
@@ -147,16 +172,8 @@ class Lessons:
         A text that is known with the same label is not learnt twice; if the classifier still gets it wrong (``right``,
         bool [texts of the lesson]), it counts twice as much. One that is known with another label takes its place.
         """
-        kept, weight = np.ones(len(self.texts), bool), self.weight.copy()
-        fresh = np.ones(len(more.texts), bool)
-        for n, (text, label) in enumerate(zip(more.texts, more.labels, strict=True)):
-            known = self._place.get(text, [])
-            same = [k for k in known if self.labels[k] == label]
-            kept[[k for k in known if self.labels[k] != label]] = False
-            if same:
-                fresh[n] = False
-                if not right[n]:
-                    weight[same] = np.minimum(2 * weight[same], np.maximum(MOST_WEIGHT, weight[same]))
+        gone, weight, fresh = self._place.lesson(self.labels, self.weight, more.texts, more.labels, right)
+        kept = ~gone
         if kept.all() and not fresh.any() and np.array_equal(weight, self.weight):
             return None
         old, new = np.flatnonzero(kept).tolist(), np.flatnonzero(fresh).tolist()
@@ -169,7 +186,7 @@ class Lessons:
 
     def without(self, texts: Sequence[str]) -> "Lessons | None":
         """The documents without these; None if none of them was learnt."""
-        gone = {k for text in texts for k in self._place.get(text, ())}
+        gone = {k for text in texts for k in self._place.of_text.get(text, ())}
         if not gone:
             return None
         kept = [k for k in range(len(self.texts)) if k not in gone]

@@ -19,14 +19,14 @@ from chaffinch.evaluate.outputs import (
     predicted_probability,
     row_place,
 )
-from chaffinch.evaluate.rates import Floats, Rates, macro, ratio, weighted
+from chaffinch.evaluate.rates import Floats, LabelRates, Rates, macro, ratio, weighted
 from chaffinch.evaluate.reliability import Confidences
 from chaffinch.evaluate.tally import Sums, Tally
 from chaffinch.text.document import Document
 
 
 @dataclass(frozen=True)
-class DocumentScores:
+class DocumentScores(LabelRates):
     """The scores of a set of labelled documents; F1 of a label is 2 correct / (gold + predicted).
 
     labels:    the rates of each label that is gold or predicted, by name, sorted
@@ -37,24 +37,10 @@ class DocumentScores:
     (0.6666666666666666, 0.6666666666666666, [[1, 1], [0, 1]])
     """
 
-    documents: int
     accuracy: float
     macro_f1: float
     weighted_f1: float
-    labels: dict[str, Rates]
     confusion: NDArray[np.int64] = field(compare=False, repr=False)
-
-    def as_dict(self) -> dict[str, float]:
-        """Every score under its stable key."""
-        found: dict[str, float] = {
-            "documents": self.documents,
-            "accuracy": self.accuracy,
-            "macro_f1": self.macro_f1,
-            "weighted_f1": self.weighted_f1,
-        }
-        for name, one in self.labels.items():
-            found |= one.as_dict(f"label.{name}")
-        return found
 
 
 @dataclass(frozen=True)

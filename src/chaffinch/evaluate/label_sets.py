@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.evaluate.outputs import Classes, DocumentOutputs, Rules, predicted_labels, probability
-from chaffinch.evaluate.rates import Floats, Rates, macro, ratio
+from chaffinch.evaluate.rates import Floats, LabelRates, Rates, macro, ratio
 from chaffinch.evaluate.reliability import Confidences
 from chaffinch.evaluate.tally import Sums, Tally
 from chaffinch.text.document import Document
 
 
 @dataclass(frozen=True)
-class LabelSetScores:
+class LabelSetScores(LabelRates):
     """The scores of documents with any number of labels each.
 
     accuracy: the fraction of documents whose labels are exactly the gold ones
@@ -26,23 +26,9 @@ class LabelSetScores:
     (0.667, 0.8, 0.5)
     """
 
-    documents: int
     accuracy: float
     micro_f1: float
     macro_f1: float
-    labels: dict[str, Rates]
-
-    def as_dict(self) -> dict[str, float]:
-        """Every score under its stable key."""
-        found: dict[str, float] = {
-            "documents": self.documents,
-            "accuracy": self.accuracy,
-            "micro_f1": self.micro_f1,
-            "macro_f1": self.macro_f1,
-        }
-        for name, one in self.labels.items():
-            found |= one.as_dict(f"label.{name}")
-        return found
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Precision, recall and F1 from counts, for one set of counts or for many at once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,22 @@ class Rates:
     def as_dict(self, prefix: str) -> dict[str, float]:
         """Every number under ``prefix.name``."""
         return {f"{prefix}.{name}": getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True)
+class LabelRates:
+    """Scores of documents, and the rates of each label by name."""
+
+    documents: int
+    labels: dict[str, Rates]
+
+    def as_dict(self) -> dict[str, float]:
+        """Every score under its stable key: the numbers among the fields, then the rates of each label."""
+        own = {f.name: getattr(self, f.name) for f in fields(self)}
+        found: dict[str, float] = {k: v for k, v in own.items() if isinstance(v, int | float)}
+        for name, one in self.labels.items():
+            found |= one.as_dict(f"label.{name}")
+        return found
 
 
 def rates(gold: Any, predicted: Any, correct: Any) -> tuple[Floats, Floats, Floats]:

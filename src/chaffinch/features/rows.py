@@ -45,11 +45,7 @@ class SparseRows:
 
     def weights(self) -> NDArray[np.float32]:
         """The explicit values: float32 [nnz]."""
-        if self.values is not None:
-            return self.values
-        if self.factors is None:
-            return np.ones(len(self.ids), dtype=np.float32)
-        return self.factors[0][self.ids] * np.repeat(self.factors[1], np.diff(self.ptr))
+        return explicit_values(self)
 
     def native(self, bias: float) -> DocumentRows:
         """The rows in the core's form; ``bias`` is the value of a constant feature."""
@@ -190,7 +186,8 @@ def _from_sparse(matrix: Any) -> SparseRows:
     return SparseRows(np.ascontiguousarray(csr.indptr, dtype=np.int64), ids, values, int(csr.shape[1]))
 
 
-def _from_dense(matrix: Any) -> SparseRows:
+def number_table(matrix: Any) -> NDArray[Any]:
+    """A dense table of real numbers; DataError for anything else."""
     try:
         block = np.asarray(matrix)
     except ValueError as error:
@@ -201,6 +198,23 @@ def _from_dense(matrix: Any) -> SparseRows:
         )
     if np.iscomplexobj(block):
         raise DataError("a block of features must be real numbers, got complex ones")
+    return block
+
+
+def explicit_values(rows: Any) -> NDArray[np.float32]:
+    """The values of rows that have values, or factors of features and rows, or neither: float32 [nnz]."""
+    if rows.values is not None:
+        values: NDArray[np.float32] = rows.values
+        return values
+    if rows.factors is None:
+        return np.ones(len(rows.ids), dtype=np.float32)
+    by_feature, by_row = rows.factors
+    made: NDArray[np.float32] = by_feature[rows.ids] * np.repeat(by_row, np.diff(rows.ptr))
+    return made
+
+
+def _from_dense(matrix: Any) -> SparseRows:
+    block = number_table(matrix)
     rows, ids = np.nonzero(block)
     ptr = np.zeros(len(block) + 1, dtype=np.int64)
     np.cumsum(np.bincount(rows, minlength=len(block)), out=ptr[1:])

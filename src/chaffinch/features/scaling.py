@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
-from chaffinch.features.rows import SparseRows
+from chaffinch.features.rows import SparseRows, number_table
 from chaffinch.modelfile import Requirements, Saved, array
 
 # A row of n-grams has length one; the numbers together get about the same.
@@ -114,17 +114,7 @@ class NumberScaling(Saved):
 
 def _table(matrix: Any) -> NDArray[np.float64]:
     """A dense table of numbers in which NaN stands for a missing value."""
-    try:
-        table = np.asarray(matrix)
-    except ValueError as error:
-        raise DataError(f"a block of features must be a table of numbers: {error}") from None
-    if table.ndim != 2 or not (np.issubdtype(table.dtype, np.number) or table.dtype == np.bool_):
-        raise DataError(
-            f"a block of features must be a table of numbers, got {table.ndim} dimensions of {table.dtype}"
-        )
-    if np.iscomplexobj(table):
-        raise DataError("a block of features must be real numbers, got complex ones")
-    wide = table.astype(np.float64)
+    wide = number_table(matrix).astype(np.float64)
     if np.isinf(wide).any() or (np.abs(np.nan_to_num(wide)) > np.finfo(np.float32).max).any():
         n, j = np.argwhere(~(np.abs(np.nan_to_num(wide, posinf=np.inf)) <= np.finfo(np.float32).max))[0]
         raise DataError(

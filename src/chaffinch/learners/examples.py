@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from chaffinch._core import DocumentRows
 from chaffinch.errors import ConfigError, DataError
+from chaffinch.features.rows import SparseRows, explicit_values
 from chaffinch.scorers import Dense, Example, PartFeatures, Rows
 from chaffinch.scorers.contexts import ContextFeatures
 from chaffinch.scorers.monomials import Monomials
@@ -277,6 +278,19 @@ class DocumentExamples:
     factors: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
     bias: float = 0.0
 
+    @classmethod
+    def of_rows(
+        cls,
+        rows: SparseRows,
+        labels: NDArray[np.int32],
+        Y: int,
+        label_ptr: NDArray[np.int64] | None = None,
+        soft: NDArray[np.float32] | None = None,
+    ) -> "DocumentExamples":
+        """Rows and their labels; label_ptr: None if each row has one."""
+        own = np.arange(len(rows) + 1, dtype=np.int64) if label_ptr is None else label_ptr
+        return cls(rows.ptr, rows.ids, rows.values, rows.columns, own, labels, Y, soft, rows.factors)
+
     def __len__(self) -> int:
         return len(self.ptr) - 1
 
@@ -306,11 +320,7 @@ class DocumentExamples:
 
     def weights(self) -> NDArray[np.float32]:
         """The explicit values: float32 [nnz]."""
-        if self.values is not None:
-            return self.values
-        if self.factors is None:
-            return np.ones(len(self.ids), dtype=np.float32)
-        return self.factors[0][self.ids] * np.repeat(self.factors[1], np.diff(self.ptr))
+        return explicit_values(self)
 
     def targets(self) -> NDArray[np.float32]:
         """q [N, Y]: the soft targets, or one where a document has a label."""

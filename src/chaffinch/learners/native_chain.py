@@ -35,18 +35,7 @@ def online_passes(
     learner: OnlineLearner, problem: Problem, _threads: int, _state: State | None
 ) -> Iterator[Pass]:
     """Epochs of an online update rule on a first-order chain."""
-    data, chain, layout = problem.examples, problem.structure, problem.scorer.layout
-    trainer = _core.ChainTrainer(
-        data.sentences,
-        data.ptr,
-        data.ids,
-        data.y,
-        **chain_places(chain, layout),
-        rule=learner.rule,
-        amount=learner.amount(),
-        k=learner.answers(),
-        values=data.values,
-    )
+    data, layout, trainer = problem.examples, problem.scorer.layout, chain_trainer(learner, problem)
 
     def scorer() -> Linear:
         return Linear(layout, trainer.weights(learner.average))
@@ -54,6 +43,22 @@ def online_passes(
     for number in range(1, learner.epochs + 1):
         _, _, wrong = trainer.epoch(example_order(len(data), learner.seed, number))
         yield learner.record(problem, number, wrong, scorer)
+
+
+def chain_trainer(learner: OnlineLearner, problem: Problem) -> _core.ChainTrainer:
+    """The core's trainer of a first-order chain by an online rule."""
+    data = problem.examples
+    return _core.ChainTrainer(
+        data.sentences,
+        data.ptr,
+        data.ids,
+        data.y,
+        **chain_places(problem.structure, problem.scorer.layout),
+        rule=learner.rule,
+        amount=learner.amount(),
+        k=learner.answers(),
+        values=data.values,
+    )
 
 
 def chain_places(chain: Any, layout: Layout) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch import _core
 from chaffinch.errors import ConfigError
 from chaffinch.learners.block_sgd import ExampleBlocks
 from chaffinch.learners.choice import ChoiceWeights, padded, with_intercepts
@@ -27,7 +26,7 @@ from chaffinch.learners.examples import DocumentExamples, SentenceExamples
 from chaffinch.learners.learner import Learner
 from chaffinch.learners.likelihood import Lbfgs, PrunedSgd, Sdca, Sgd
 from chaffinch.learners.naive_bayes import LabelCounts, label_counts, label_masses
-from chaffinch.learners.native_chain import chain_places
+from chaffinch.learners.native_chain import chain_trainer
 from chaffinch.learners.native_likelihood import fits_likelihood
 from chaffinch.learners.online import MarginPerceptron, Mira, OnlineLearner, PassiveAggressive, Perceptron
 from chaffinch.learners.problem import Pass, Problem, State, example_order
@@ -159,20 +158,9 @@ class MixedEpoch:
         return last, mean, loss * len(problem.examples)
 
     def _sentences(self, problem: Problem, learner: OnlineLearner, number: int, w: Weights) -> Term:
-        data = problem.examples
-        trainer = _core.ChainTrainer(
-            data.sentences,
-            data.ptr,
-            data.ids,
-            data.y,
-            **chain_places(problem.structure, problem.scorer.layout),
-            rule=learner.rule,
-            amount=learner.amount(),
-            k=learner.answers(),
-            values=data.values,
-        )
+        trainer = chain_trainer(learner, problem)
         trainer.begin(w)
-        _, _, wrong = trainer.epoch(example_order(len(data), learner.seed + number, self.number))
+        _, _, wrong = trainer.epoch(example_order(len(problem.examples), learner.seed + number, self.number))
         return trainer.weights(False), trainer.weights(True), wrong
 
 

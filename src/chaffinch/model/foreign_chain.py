@@ -23,7 +23,7 @@ from chaffinch.model.chain_evidence import ChainScores, chain_terms, summing
 from chaffinch.model.encoders import CsrRows, Encoder, IdRows, TokenFeatures
 from chaffinch.model.evidence import HERE, Offsets, Seen, Without
 from chaffinch.model.labels import LabelSet
-from chaffinch.model.potentials import CELLS, Block, sentence_blocks
+from chaffinch.model.potentials import CELLS, Block, inside_sentences, sentence_blocks
 from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact, nested, strings
 from chaffinch.modelfile.schema import AS_STORED
 from chaffinch.structures import Chain, Parts
@@ -145,7 +145,7 @@ class ForeignChain:
             if not by_pair:
                 yield Parts(unary=unary, pair=w.pair), bounds
                 continue
-            inside = _inside(bounds)
+            inside = inside_sentences(bounds)
             yield Parts(unary=unary, pair=self._pairs(rows, a, b, inside, threads)), bounds
 
     def decode(self, rows: Any, ptr: NDArray[np.int64], threads: int) -> NDArray[np.int32]:
@@ -309,13 +309,6 @@ def _values(rows: Any) -> NDArray[np.float64] | None:
     """The values of features as float64; None: all are 1."""
     values = getattr(rows, "values", None)
     return None if values is None else np.ascontiguousarray(values, np.float64)
-
-
-def _inside(bounds: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which tokens follow another in their sentence."""
-    inside = np.ones(int(bounds[-1]), bool)
-    inside[bounds[:-1][np.diff(bounds) > 0]] = False
-    return inside
 
 
 class AttributeFeatures:

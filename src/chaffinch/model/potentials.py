@@ -149,7 +149,7 @@ class Additive(Weighted):
         w, shared = self.weights, self.weights.shared()
         for a, b, bounds in sentence_blocks(ptr, _tokens(w, by_pair=bool(w.bigrams))):
             if w.bigrams:
-                after = a + np.flatnonzero(_inside(bounds))
+                after = a + np.flatnonzero(inside_sentences(bounds))
                 shared["pair"] = self._pairs(_observations(rows)[after])
             yield Parts(unary=sums_of_rows(rows, a, b, w.dense), **shared), bounds
 
@@ -397,7 +397,7 @@ class LocallyNormalised(Weighted):
         """log p(y_1|x) as unary of the first token, log p(y_t|y_{t-1}, x) as pairs."""
         w = self.weights
         for a, b, bounds in sentence_blocks(ptr, _tokens(w, by_pair=True)):
-            scores, inside = sums_of_rows(rows, a, b, w.dense), _inside(bounds)
+            scores, inside = sums_of_rows(rows, a, b, w.dense), inside_sentences(bounds)
             unary = np.zeros_like(scores)
             unary[~inside] = _log_softmax(scores[~inside] + w.start)
             pair = _log_softmax(scores[inside][:, None, :] + w.pair)
@@ -456,7 +456,7 @@ def _tokens(weights: ChainWeights, *, by_pair: bool = False) -> int:
     return max(1, CELLS // weights.Y ** (2 if by_pair else 1))
 
 
-def _inside(bounds: NDArray[np.int64]) -> NDArray[np.bool_]:
+def inside_sentences(bounds: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which tokens follow another in their sentence."""
     inside = np.ones(int(bounds[-1]), bool)
     inside[bounds[:-1][np.diff(bounds) > 0]] = False

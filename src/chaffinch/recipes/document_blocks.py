@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chaffinch import modelfile
 from chaffinch.cache.documents import DocumentCache, DocumentWriter, Rows, TextSpool
@@ -156,7 +155,9 @@ def tried_rate(task: DocumentTask, rows: SparseRows, C: float, N: int, epochs: i
     part, labels = rows.taken(which), task.labels.taken(which)
     if not held.any() or held.all():
         return RATES[1]
-    learnt = _examples(part.taken(np.flatnonzero(~held)), labels.ids[~held], len(labels.classes))
+    learnt = DocumentExamples.of_rows(
+        part.taken(np.flatnonzero(~held)), labels.ids[~held], len(labels.classes)
+    )
     other, gold = part.taken(np.flatnonzero(held)), labels.ids[held]
     best, least = RATES[0], np.inf
     for rate in RATES:
@@ -179,19 +180,6 @@ def _learner(F: int, Y: int, C: float, N: int, epochs: int, rate: float) -> Bloc
     return BlockChoice(l2=1 / (C * max(N, 1)), rate=rate, epochs=epochs, F=F, Y=Y)
 
 
-def _examples(rows: SparseRows, labels: NDArray[np.int32], Y: int) -> DocumentExamples:
-    return DocumentExamples(
-        ptr=rows.ptr,
-        ids=rows.ids,
-        values=rows.values,
-        factors=rows.factors,
-        F=rows.columns,
-        label_ptr=np.arange(len(rows) + 1, dtype=np.int64),
-        labels=labels,
-        Y=Y,
-    )
-
-
 def made_examples(cache: DocumentCache, encoder: DocumentEncoder, numbers: Sequence[int]) -> DocumentExamples:
     """The documents of some blocks, end to end."""
     found = [cache.block(number) for number in numbers]
@@ -202,7 +190,9 @@ def made_examples(cache: DocumentCache, encoder: DocumentEncoder, numbers: Seque
         ptr = np.concatenate([[0], *(p[1:] + s for (p, _, _), s in zip(pieces, starts, strict=True))])
         counts = None if not cache.counted else np.concatenate([c for _, _, c in pieces if c is not None])
         kinds.append((ptr.astype(np.int64), np.concatenate([ids for _, ids, _ in pieces]), counts))
-    return _examples(weighted_rows(encoder, kinds), np.concatenate([y for _, y in found]), len(cache.labels))
+    return DocumentExamples.of_rows(
+        weighted_rows(encoder, kinds), np.concatenate([y for _, y in found]), len(cache.labels)
+    )
 
 
 def train_documents(

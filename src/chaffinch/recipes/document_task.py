@@ -164,17 +164,8 @@ class DocumentTask:
     def problem(self, rows: SparseRows) -> Problem:
         """What a learner is given."""
         labels = self.labels
-        examples = DocumentExamples(
-            ptr=rows.ptr,
-            ids=rows.ids,
-            values=rows.values,
-            factors=rows.factors,
-            F=rows.columns,
-            label_ptr=labels.ptr,
-            labels=labels.ids,
-            Y=len(labels.classes),
-            soft=labels.soft,
-        )
+        Y = len(labels.classes)
+        examples = DocumentExamples.of_rows(rows, labels.ids, Y, labels.ptr, labels.soft)
         return document_problem(examples, self.importance, self.seed)
 
     def held_out_score(self, encoder: Any) -> Callable[[Any], float] | None:

@@ -123,16 +123,7 @@ class PhraseValences:
 
     def _weights(self, rows: SparseRows, y: NDArray[np.int32], Y: int) -> NDArray[np.float32]:
         """float32 [F+1, 2Y], rounded as in a model file."""
-        examples = DocumentExamples(
-            ptr=rows.ptr,
-            ids=rows.ids,
-            values=rows.values,
-            factors=rows.factors,
-            F=rows.columns,
-            label_ptr=np.arange(len(y) + 1, dtype=np.int64),
-            labels=y,
-            Y=Y,
-        )
+        examples = DocumentExamples.of_rows(rows, y, Y)
         problem = document_problem(examples, np.ones(len(y), dtype=np.float32), self.seed)
         learners = (
             DualRidge(C=self.C, epochs=self.passes, tolerance=1e-3, bias=1.0),

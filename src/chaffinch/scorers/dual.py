@@ -1,6 +1,6 @@
 """Dual: scores as sums over support examples, each with a coefficient for every label."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,12 @@ from chaffinch.kernels import GramRows, Kernel
 from chaffinch.structures.parts import Parts
 
 BLOCK = 1 << 24  # maximum number of entries of a Gram block
+
+
+def row_blocks(n: int, support: int) -> Iterator[NDArray[np.int64]]:
+    """The numbers 0 .. n - 1 in runs whose Gram blocks with the support objects are not too large."""
+    step = max(1, BLOCK // max(1, support))
+    return (np.arange(first, min(first + step, n)) for first in range(0, n, step))
 
 
 class Share(NamedTuple):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.kernels import Kernel
-from chaffinch.scorers.dual import BLOCK, Share, Shares
+from chaffinch.scorers.dual import Share, Shares, row_blocks
 
 
 class Voted:
@@ -50,9 +50,7 @@ class Voted:
         """The shares of the votes: float64 [n, Y]."""
         given = self.kernel.prepared(objects)
         out = np.empty((len(given), self.Y))
-        step = max(1, BLOCK // max(1, len(self.support)))
-        for first in range(0, len(given), step):
-            rows = np.arange(first, min(first + step, len(given)))
+        for rows in row_blocks(len(given), len(self.support)):
             out[rows] = self.of_block(self.kernel.rows(given, rows, self.support, threads))
         return out
 
