@@ -16,36 +16,55 @@ Vocabulary described(Engine &self, const nb::list &types, const nb::callable &ex
     return out;
 }
 
-Table read_block(const Vocabulary &vocabulary, const In<std::int64_t> &ptr, const nb::list &ids,
-                 const std::optional<In<std::int32_t>> &groups) {
-    const std::size_t S = vocabulary.words.size();
-    if (nb::len(ids) != S) throw nb::value_error("one column per source");
+namespace {
+
+// The number of tokens of sentences with these bounds.
+std::size_t tokens_of(const In<std::int64_t> &ptr) {
     if (ptr.size() == 0 || ptr.data()[0] != 0) throw nb::value_error("sentence bounds must start at 0");
     for (std::size_t i = 1; i < ptr.size(); ++i)
         if (ptr.data()[i] < ptr.data()[i - 1]) throw nb::value_error("sentence bounds must not fall");
-    const auto T = static_cast<std::size_t>(ptr.data()[ptr.size() - 1]);
-    Table out;
-    for (std::size_t s = 0; s < S; ++s) {
-        const auto column = nb::cast<In<std::int32_t>>(ids[s]);
-        if (column.size() != T) throw nb::value_error("one id per token");
-        const std::vector<std::int32_t> &id_of = vocabulary.id_of[s];
-        out.ids.emplace_back(T);
-        for (std::size_t t = 0; t < T; ++t) {
-            const std::int32_t id = column.data()[t];
-            if (id < -1 || id >= static_cast<std::int64_t>(id_of.size()))
-                throw nb::value_error("a token's id is none of its column's types");
-            out.ids.back()[t] = id < 0 ? -1 : id_of[id];
-        }
+    return static_cast<std::size_t>(ptr.data()[ptr.size() - 1]);
+}
+
+// The words of a column, given its types, by the ids of the types; -1 stays -1.
+std::vector<std::int32_t> words_of(const In<std::int32_t> &column, const std::vector<std::int32_t> &id_of,
+                                   std::size_t T) {
+    if (column.size() != T) throw nb::value_error("one id per token");
+    std::vector<std::int32_t> out(T);
+    for (std::size_t t = 0; t < T; ++t) {
+        const std::int32_t id = column.data()[t];
+        if (id < -1 || id >= static_cast<std::int64_t>(id_of.size()))
+            throw nb::value_error("a token's id is none of its column's types");
+        out[t] = id < 0 ? -1 : id_of[id];
     }
+    return out;
+}
+
+// Points the table's tokens to its ids, to the words of each source, to the bounds and to the groups.
+void connect(Table &out, const std::vector<features::Words> &words, const In<std::int64_t> &ptr,
+             const std::optional<In<std::int32_t>> &groups) {
     out.tokens.ptr = span(ptr);
-    for (std::size_t s = 0; s < S; ++s) {
+    for (std::size_t s = 0; s < words.size(); ++s) {
         out.tokens.ids.emplace_back(out.ids[s]);
-        out.tokens.words.push_back(&vocabulary.words[s]);
+        out.tokens.words.push_back(&words[s]);
     }
     if (groups) {
         if (groups->size() + 1 != ptr.size()) throw nb::value_error("one group per sentence");
         out.tokens.groups = span(*groups);
     }
+}
+
+} // namespace
+
+Table read_block(const Vocabulary &vocabulary, const In<std::int64_t> &ptr, const nb::list &ids,
+                 const std::optional<In<std::int32_t>> &groups) {
+    const std::size_t S = vocabulary.words.size();
+    if (nb::len(ids) != S) throw nb::value_error("one column per source");
+    const std::size_t T = tokens_of(ptr);
+    Table out;
+    for (std::size_t s = 0; s < S; ++s)
+        out.ids.push_back(words_of(nb::cast<In<std::int32_t>>(ids[s]), vocabulary.id_of[s], T));
+    connect(out, vocabulary.words, ptr, groups);
     return out;
 }
 
@@ -53,10 +72,7 @@ Table read_table(Engine &self, const In<std::int64_t> &ptr, const nb::list &colu
                  const std::optional<In<std::int32_t>> &groups, const nb::callable &external, bool growing) {
     const auto S = static_cast<std::size_t>(self.core.design().sources);
     if (nb::len(columns) != S) throw nb::value_error("one column per source");
-    if (ptr.size() == 0 || ptr.data()[0] != 0) throw nb::value_error("sentence bounds must start at 0");
-    for (std::size_t i = 1; i < ptr.size(); ++i)
-        if (ptr.data()[i] < ptr.data()[i - 1]) throw nb::value_error("sentence bounds must not fall");
-    const auto T = static_cast<std::size_t>(ptr.data()[ptr.size() - 1]);
+    const std::size_t T = tokens_of(ptr);
     Table out;
     out.words.reserve(S);
     for (std::size_t s = 0; s < S; ++s) {
@@ -67,23 +83,9 @@ Table read_table(Engine &self, const In<std::int64_t> &ptr, const nb::list &colu
         self.add(static_cast<std::int32_t>(s), types, external, growing, words);
         std::vector<std::int32_t> id_of; // of each type; types should be distinct, but need not be
         for (nb::handle type : types) id_of.push_back(words.texts.find(utf8(type)));
-        out.ids.emplace_back(T);
-        for (std::size_t t = 0; t < T; ++t) {
-            const std::int32_t id = ids.data()[t];
-            if (id < -1 || id >= static_cast<std::int64_t>(id_of.size()))
-                throw nb::value_error("a token's id is none of its column's types");
-            out.ids.back()[t] = id < 0 ? -1 : id_of[id];
-        }
+        out.ids.push_back(words_of(ids, id_of, T));
     }
-    out.tokens.ptr = span(ptr);
-    for (std::size_t s = 0; s < S; ++s) {
-        out.tokens.ids.emplace_back(out.ids[s]);
-        out.tokens.words.push_back(&out.words[s]);
-    }
-    if (groups) {
-        if (groups->size() + 1 != ptr.size()) throw nb::value_error("one group per sentence");
-        out.tokens.groups = span(*groups);
-    }
+    connect(out, out.words, ptr, groups);
     return out;
 }
 
