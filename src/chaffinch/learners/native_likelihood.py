@@ -253,7 +253,7 @@ def sdca_passes(learner: Sdca, problem: Problem, threads: int, state: State | No
     def memory() -> State:
         nodes, pairs, change, loss, smaller, order, counts, mean = native.state()
         arrays = (nodes, pairs, change, loss, smaller, order, counts, np.array([mean]))
-        found = dict(zip(SDCA_STATE, arrays, strict=True))
+        found: dict[str, NDArray[Any]] = dict(zip(SDCA_STATE, arrays, strict=True))
         if learner.c1 > 0:
             sums, *held = native.held()
             found |= {"sums": sums, "held": np.array(held)}
