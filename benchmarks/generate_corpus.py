@@ -67,8 +67,10 @@ def sentences(tokens: int, path: Path) -> None:
 
 def documents(count: int, path: Path) -> None:
     """Rows of label and text."""
-    shared = [f"w{k}" for k in range(WORDS)]
-    own = [[f"t{y}x{k}" for k in range(OWN)] for y in range(len(LABELS))]
+    # Names say nothing of the topic, whose words are spread over all numbers.
+    number = np.random.default_rng(0).permutation(WORDS + OWN * len(LABELS)).tolist()
+    shared = [f"w{number[k]}" for k in range(WORDS)]
+    own = [[f"w{number[WORDS + y * OWN + k]}" for k in range(OWN)] for y in range(len(LABELS))]
     with path.open("w", encoding="utf-8") as out:
         out.write("label,text\n")
         for chunk, start in enumerate(range(0, count, CHUNK)):

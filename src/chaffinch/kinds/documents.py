@@ -42,17 +42,20 @@ from chaffinch.kinds.kind import Contents, Kind, UnitLabels
 from chaffinch.kinds.requests import (
     COLUMN_FLAGS,
     ExplainRequest,
+    Needs,
     PredictRequest,
     reader_options,
     rows_of,
 )
 from chaffinch.kinds.weights import WeightColumn, weights_of
 from chaffinch.knobs import knob, knobs
+from chaffinch.learners.choice import padded
 from chaffinch.learners.dual import DualLogistic
 from chaffinch.model.classifier import ClassifierModel
 from chaffinch.model.kernel_classifier import KernelModel, ObjectEncoder
 from chaffinch.progress import Listener
 from chaffinch.recipes.classifiers import DEFAULT_CLASSIFIER
+from chaffinch.recipes.document_blocks import COUNTED_ON, PASSES
 from chaffinch.recipes.document_task import DocumentOptions, as_arguments
 from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.text.document import Document, ValueLabel
@@ -66,6 +69,12 @@ HAS, LACKS = "has", "lacks"
 
 _FURTHER = {k.name for config in (TextVectorizer, DocumentOptions) for k in knobs(config)}
 LOOKED_AT = 100  # documents in which the detection looks for a span
+
+
+OF_TEXT, OF_DOCUMENT = (
+    14,
+    200,
+)  # bytes in memory of a character of text and of a document, its features included
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,6 +237,30 @@ class DocumentKind(Kind, UnitLabels):
             beside=train.numbers,
             dev=None if dev is None else (dev.texts, dev.labels, dev.numbers),
             on_epoch=on_epoch,
+        )
+
+    def needs(self, corpora: Sequence[Texts]) -> Needs | None:
+        """Two short trainings show how features grow with the data, up to the documents that are counted."""
+        parts = [corpora[0].joined(rest) for rest in (corpora[1 : len(corpora) // 2], corpora[1:])]
+        single = all(isinstance(label, str) for label in parts[1].labels)
+        if len(corpora) < 2 or not single or len(set(parts[0].labels)) < 2:
+            return None
+        made = [Classifier("logistic", choose=False, calibrate=False, threads=1) for _ in parts]
+        for one, part in zip(made, parts, strict=True):
+            one.set_params(smallest=0.0).fit(part.texts, part.labels)
+        fewer, more = (one.model_.encoder.n_features for one in made)
+        half, whole = map(len, parts)
+        growth = float(np.clip(np.log(max(more, 2) / max(fewer, 1)) / np.log(whole / max(half, 1)), 0.0, 1.0))
+        characters = sum(map(len, parts[1].texts))
+        counted = COUNTED_ON * (OF_TEXT * characters / whole + OF_DOCUMENT)
+        return Needs(
+            memory=OF_TEXT * characters + OF_DOCUMENT * whole,
+            features=int(more * max(COUNTED_ON / whole, 1.0) ** growth),
+            growth=0.0,
+            weight_bytes=4 * padded(len(set(parts[1].labels))),
+            most=2**62,
+            blocks=int(counted),
+            passes=PASSES / 2,
         )
 
     def fit_cached(
