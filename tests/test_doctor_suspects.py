@@ -12,7 +12,7 @@ from chaffinch.doctor.corpus_file import normalised
 from chaffinch.doctor.label_errors import Judgement
 from chaffinch.errors import DataError
 from chaffinch.kinds import corpus_of
-from chaffinch.kinds.documents import Texts
+from chaffinch.kinds.texts import Texts
 from doctor_findings import CLEAN
 
 # -- labels that models doubt -----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 from chaffinch import lab
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kinds import DOCUMENTS, kind_of_corpus
-from chaffinch.kinds.documents import Texts
+from chaffinch.kinds.texts import Texts
 from chaffinch.lab import Axis, Source, ablate, bench, presets, tune
 from chaffinch.lab.tuning import space_of
 from commandline import Runner, run  # noqa: F401

@@ -10,7 +10,7 @@ from chaffinch import samples
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kinds import corpus_of
 from chaffinch.kinds.corpora import fingerprint, held_out, joined, shuffled, size, taken
-from chaffinch.kinds.documents import Texts
+from chaffinch.kinds.texts import Texts
 from chaffinch.lab.datasets import KNOWN, Source, dataset
 from chaffinch.text.document import Document
 from chaffinch.text.table import TokenTable

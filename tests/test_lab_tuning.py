@@ -9,7 +9,7 @@ from chaffinch import samples
 from chaffinch.engines import InProcess, Processes
 from chaffinch.errors import ConfigError
 from chaffinch.kinds import DOCUMENTS, KINDS, TAGS
-from chaffinch.kinds.documents import Texts
+from chaffinch.kinds.texts import Texts
 from chaffinch.lab import Source, bench, dataset, run, tune
 from chaffinch.lab.datasets import Dataset
 from chaffinch.lab.tuning import Among, Between, drawn, space_of, written_space

@@ -16,8 +16,9 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.evaluate import TagPair, TagScorer
 from chaffinch.kinds import KINDS
 from chaffinch.kinds.corpora import held_out, joined, taken
-from chaffinch.kinds.documents import DocumentKind, Texts
+from chaffinch.kinds.documents import DocumentKind
 from chaffinch.kinds.tags.kind import TagKind
+from chaffinch.kinds.texts import Texts
 from chaffinch.progress import keep_going
 from chaffinch.samples import load as sample
 from chaffinch.text.document import LABEL, WORD, Document

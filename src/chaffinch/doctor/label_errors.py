@@ -10,8 +10,8 @@ from chaffinch.doctor.finding import HINT, WARNING, Finding, quoted
 from chaffinch.doctor.out_of_fold import FOLDS, OutOfFold, out_of_fold
 from chaffinch.kinds import KINDS, kind_of_corpus
 from chaffinch.kinds.corpora import Corpus
-from chaffinch.kinds.documents import HAS
-from chaffinch.kinds.kind import Doubt, UnitLabels
+from chaffinch.kinds.texts import HAS
+from chaffinch.kinds.unit_labels import Doubt, UnitLabels
 from chaffinch.progress import Listener, keep_going
 from chaffinch.text.document import Document
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from chaffinch.errors import DataError
 from chaffinch.kinds import kind_of_corpus
 from chaffinch.kinds.corpora import Corpus, shuffled, taken
-from chaffinch.kinds.kind import UnitLabels
+from chaffinch.kinds.unit_labels import UnitLabels
 from chaffinch.progress import Listener, Progress, keep_going
 from chaffinch.trust.calibration import fitted_temperature
 

@@ -1,9 +1,8 @@
 """Documents with labels: one or several each, or shares of labels; learnt and labelled by classifiers."""
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from chaffinch.evaluate.label_sets import LabelSetOutputs
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.files import display_name, is_stream, writing_text
 from chaffinch.kinds.caching import corpus_blocks, source_of
-from chaffinch.kinds.corpora import Corpus, ExampleLists
+from chaffinch.kinds.corpora import Corpus
 from chaffinch.kinds.document_answers import (
     DELIMITED,
     SEPARATOR,
@@ -38,7 +37,7 @@ from chaffinch.kinds.document_answers import (
     numbers_beside,
     write_for_tools,
 )
-from chaffinch.kinds.kind import Contents, Kind, UnitLabels
+from chaffinch.kinds.kind import Contents, Kind
 from chaffinch.kinds.requests import (
     COLUMN_FLAGS,
     ExplainRequest,
@@ -47,10 +46,10 @@ from chaffinch.kinds.requests import (
     reader_options,
     rows_of,
 )
+from chaffinch.kinds.texts import TextLabels, Texts, as_strings
 from chaffinch.kinds.weights import WeightColumn, weights_of
 from chaffinch.knobs import knob, knobs
 from chaffinch.learners.choice import padded
-from chaffinch.learners.dual import DualLogistic
 from chaffinch.model.classifier import ClassifierModel
 from chaffinch.model.kernel_classifier import KernelModel, ObjectEncoder
 from chaffinch.progress import Listener
@@ -61,11 +60,6 @@ from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.text.document import Document, ValueLabel
 from chaffinch.trust.confidence import DETAILS
 from chaffinch.trust.explanation import Explanation
-
-# More strongly regularised than a model for prediction: it must not fit the label errors that it should find.
-QUICK = DualLogistic(C=3.0)
-FEWEST_TIMES = 10  # minimum number of texts with a label, and without, for a model to judge it
-HAS, LACKS = "has", "lacks"
 
 _FURTHER = {k.name for config in (TextVectorizer, DocumentOptions) for k in knobs(config)}
 LOOKED_AT = 100  # documents in which the detection looks for a span
@@ -86,40 +80,7 @@ class DocumentColumns(WeightColumn):
     )
 
 
-@dataclass(frozen=True)
-class Texts(ExampleLists):
-    """Documents to classify.
-
-    labels:  one label per text; or a list of them if texts may have several; or a dict of labels and their shares
-    numbers: columns of numbers beside the text, by name     weight: the weight of each text
-    """
-
-    texts: list[str]
-    labels: list[Any]
-    numbers: dict[str, list[float]] | None = None
-    weight: list[float] | None = None
-
-    def joined(self, others: Sequence["Texts"]) -> "Texts":
-        """All texts; if some have shares or several labels, all have."""
-        made = super().joined(others)
-        if any(isinstance(y, dict) for y in made.labels):
-            return replace(made, labels=[{y: 1.0} if isinstance(y, str) else y for y in made.labels])
-        if any(isinstance(y, list) for y in made.labels):
-            return replace(made, labels=[[y] if isinstance(y, str) else y for y in made.labels])
-        return made
-
-    def content(self) -> list[Any]:
-        """Texts, labels and what is beside them."""
-        labels = [_as_strings(y) for y in self.labels]
-        counts = np.array([len(y) for y in labels], dtype=np.int64)
-        beside = [
-            piece for name, column in (self.numbers or {}).items() for piece in ([name], np.array(column))
-        ]
-        weight = [] if self.weight is None else [np.array(self.weight)]
-        return [self.texts, list(chain.from_iterable(labels)), counts, *beside, *weight]
-
-
-class DocumentKind(Kind, UnitLabels):
+class DocumentKind(Kind, TextLabels):
     """Labels for texts. Its settings are the knobs of the recipe, of features and of the classifier."""
 
     plural = "documents"
@@ -440,8 +401,6 @@ class DocumentKind(Kind, UnitLabels):
         """Texts to classify."""
         return LabelTestSet(path, models, told)
 
-    # -- judging labels
-
     # -- choosing what to label next
 
     starts_at_centres = True
@@ -472,7 +431,7 @@ class DocumentKind(Kind, UnitLabels):
         """1 for each text with a wrong label."""
         found = model.predict(corpus.texts, corpus.numbers)
         return np.array(
-            [set(_as_strings(a)) != set(_as_strings(b)) for a, b in zip(found, corpus.labels, strict=True)],
+            [set(as_strings(a)) != set(as_strings(b)) for a, b in zip(found, corpus.labels, strict=True)],
             np.int64,
         )
 
@@ -494,45 +453,6 @@ class DocumentKind(Kind, UnitLabels):
             sure, labels = p.max(axis=1), [as_read[name] for (name,) in given]
         weight = None if train.weight is None else [float(np.mean(train.weight))] * len(labels)
         return replace(pool, labels=labels, weight=weight), sure
-
-    # -- judging labels
-
-    def labelled_rows(
-        self, files: Sequence[Sequence[Document]]
-    ) -> tuple[Corpus, list[tuple[int, int]]] | None:
-        """Texts with labels; if any has several, also those with none."""
-        rows = [((f, n), d) for f, file in enumerate(files) for n, d in enumerate(file) if d.text.strip()]
-        several = any(len(d.labels) > 1 for _, d in rows)
-        rows = [(at, d) for at, d in rows if d.labels or several]
-        if not rows:
-            return None
-        labels = [d.labels if several else d.labels[0] for _, d in rows]
-        return Texts([d.text for _, d in rows], labels), [at for at, _ in rows]
-
-    def questions(self, corpus: Texts) -> Iterator[tuple[str | None, Texts]]:
-        """If texts may have several labels, one question for each frequent label."""
-        if not isinstance(corpus.labels[0], list):
-            yield None, corpus
-            return
-        times = Counter(label for labels in corpus.labels for label in set(labels))
-        for label, count in sorted(times.items()):
-            if FEWEST_TIMES <= count <= len(corpus) - FEWEST_TIMES:
-                yield label, Texts(corpus.texts, [HAS if label in y else LACKS for y in corpus.labels])
-
-    def unit_labels(self, corpus: Texts) -> tuple[list[str], NDArray[np.int32]]:
-        """One label per text."""
-        names = sorted(set(corpus.labels))
-        index = {name: i for i, name in enumerate(names)}
-        return names, np.array([index[label] for label in corpus.labels], np.int32)
-
-    def unit_probabilities(
-        self, train: Texts, asked: Texts, seed: int, threads: int
-    ) -> tuple[list[str], NDArray[np.float32]]:
-        """The probabilities of logistic regression."""
-        if len(set(train.labels)) < 2:
-            return sorted(set(train.labels)), np.ones((len(asked), 1), np.float32)
-        model = Classifier(QUICK, calibrate=False, seed=seed, threads=threads).fit(train.texts, train.labels)
-        return [str(c) for c in model.classes_], np.array(model.predict_proba(asked.texts), np.float32)
 
 
 DOCUMENTS = DocumentKind()
@@ -564,10 +484,3 @@ def _options(path: Path, format: Format, told: Mapping[str, str]) -> dict[str, s
                 f"{display_name(path)}: format {format.name} has no option --{name.replace('_', '-')}"
             )
     return dict(told)
-
-
-def _as_strings(y: Any) -> list[str]:
-    """A text's target as strings."""
-    if isinstance(y, dict):
-        return [f"{name}={share!r}" for name, share in y.items()]
-    return [y] if isinstance(y, str) else y

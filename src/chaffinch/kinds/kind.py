@@ -6,7 +6,7 @@ name; each kind is one object in ``KINDS`` and the only place that knows the kin
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar
@@ -65,18 +65,6 @@ class Contents:
         return (*self.labels, "START"), (*self.labels, "STOP"), outer
 
 
-@dataclass(frozen=True)
-class Doubt:
-    """Adjacent labels that are doubted: the units of a row, and the first token if they are tokens."""
-
-    row: int
-    units: NDArray[np.int64]
-    token: int | None = None
-
-
-# -- the protocol -------------------------------------------------------------------------------------------------
-
-
 class TestSet(ABC):
     """The rows of a file that models predict, with gold if the file has it.
 
@@ -131,38 +119,6 @@ class TestSet(ABC):
     def unknown_labels(self, known: Collection[str]) -> list[str]:
         """The gold labels that no model knows, if answers are plain labels."""
         return []
-
-
-class UnitLabels(ABC):
-    """A kind whose labels out-of-fold models can judge; a unit is what has one label: a token, a text."""
-
-    @abstractmethod
-    def labelled_rows(
-        self, files: Sequence[Sequence[Document]]
-    ) -> tuple[Corpus, list[tuple[int, int]]] | None:
-        """The rows of files whose labels out-of-fold models can judge, and their places: file and document."""
-
-    def questions(self, corpus: Any) -> Iterator[tuple[str | None, Any]]:
-        """The questions to models about a corpus: its labels, or for each of several labels whether texts have it."""
-        yield None, corpus
-
-    @abstractmethod
-    def unit_labels(self, corpus: Any) -> tuple[list[str], NDArray[np.int32]]:
-        """The labels in order, and the one of each unit."""
-
-    def units_of(self, corpus: Any, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The units of some rows."""
-        return rows
-
-    @abstractmethod
-    def unit_probabilities(
-        self, train: Any, asked: Any, seed: int, threads: int
-    ) -> tuple[list[str], NDArray[np.float32]]:
-        """The labels of a quick model of one corpus, and their probabilities [units, labels] on another."""
-
-    def doubts(self, corpus: Any, units: NDArray[np.int64]) -> Iterator[Doubt]:
-        """Doubtful units; adjacent ones are merged."""
-        return (Doubt(i, np.array([i])) for i in units.tolist())
 
 
 class Kind(ABC):

@@ -11,7 +11,8 @@ from chaffinch.compat.fasttext.model import FastText
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.classifier import Classifier
 from chaffinch.features.ngrams import TextVectorizer
-from chaffinch.kinds.documents import DOCUMENTS, Texts
+from chaffinch.kinds.documents import DOCUMENTS
+from chaffinch.kinds.texts import Texts
 from chaffinch.lab.datasets import Dataset, Source
 from chaffinch.lab.experiment import Experiment, Splits
 from chaffinch.lab.size_search import parsed_size, smallest

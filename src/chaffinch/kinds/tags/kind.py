@@ -1,6 +1,6 @@
 """Sentences with tags: files of columns or of texts with spans, learnt and labelled by taggers."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -27,7 +27,7 @@ from chaffinch.evaluate.tag_outputs import TagOutputs, tag_gain
 from chaffinch.files import STDIO, display_name, is_stream, writing, writing_text
 from chaffinch.kinds.caching import corpus_blocks, source_of
 from chaffinch.kinds.corpora import Corpus, taken
-from chaffinch.kinds.kind import Contents, Doubt, Kind, UnitLabels
+from chaffinch.kinds.kind import Contents, Kind
 from chaffinch.kinds.requests import ExplainRequest, Needs, PredictRequest, TrainRequest
 from chaffinch.kinds.tags.contents import tagger_contents
 from chaffinch.kinds.tags.output import (
@@ -51,9 +51,9 @@ from chaffinch.kinds.tags.reading import (
     input_table,
     typed_words,
     weighted_sentences,
-    with_tags,
 )
 from chaffinch.kinds.tags.test_set import TagTestSet
+from chaffinch.kinds.tags.token_labels import TokenLabels
 from chaffinch.knobs import knobs
 from chaffinch.model import TaggingModel
 from chaffinch.model.candidates import CandidateList
@@ -74,7 +74,6 @@ from chaffinch.trust.confidence import DETAILS
 from chaffinch.trust.explanation import Explanation
 
 # A plain likelihood, whose probabilities are well calibrated, by the fastest optimiser.
-QUICK = Crf(optimiser="fast", margin=0.0, inside="as given")
 TRIAL = Crf(optimiser="fast", passes=1, min_weight=0.0)  # shows how features grow and how long a pass takes
 BYTES_PER_TOKEN = 400  # of training in memory, besides the weights
 BYTES_PER_ROW = 160  # of a token's features
@@ -82,7 +81,7 @@ _FURTHER = {k.name for k in knobs(TagOptions)}
 LOOKED_AT = 100  # documents in which the detection looks for a span
 
 
-class TagKind(Kind, UnitLabels):
+class TagKind(Kind, TokenLabels):
     """Labels for the tokens of sentences."""
 
     plural = "sentences"
@@ -409,8 +408,6 @@ class TagKind(Kind, UnitLabels):
         """Sentences to tag."""
         return TagTestSet(path, models, told.get("label"))
 
-    # -- judging labels
-
     # -- choosing what to label next
 
     strategy = "doubt"
@@ -468,57 +465,6 @@ class TagKind(Kind, UnitLabels):
         weight = None if train.weight is None else np.full(len(sure), train.weight.mean(), np.float32)
         made = replace(TokenTable.from_lists(lists), groups=pool.groups, images=pool.images, weight=weight)
         return made, sure
-
-    # -- judging labels
-
-    def labelled_rows(
-        self, files: Sequence[Sequence[Document]]
-    ) -> tuple[Corpus, list[tuple[int, int]]] | None:
-        """Sentences with tags; in a file of spans, all texts with tokens."""
-        rows = []
-        for f, file in enumerate(files):
-            spans_there = any(d.spans for d in file)
-            made = [(n, with_tags(d, spans_there)) for n, d in enumerate(file)]
-            rows += [((f, n), d) for n, d in made if d is not None]
-        if not rows:
-            return None
-        documents = [d for _, d in rows]
-        common = [name for name in documents[0].columns if all(name in d.columns for d in documents)]
-        names = [WORD, *(name for name in common if name not in (WORD, LABEL)), LABEL]
-        return TokenTable.from_documents(documents, names), [at for at, _ in rows]
-
-    def unit_labels(self, corpus: TokenTable) -> tuple[list[str], NDArray[np.int32]]:
-        """The tag of each token."""
-        column = corpus.columns[LABEL]
-        names = sorted(set(column.types))
-        index = {name: i for i, name in enumerate(names)}
-        return names, np.array([index[label] for label in column.types], np.int32)[column.ids]
-
-    def units_of(self, corpus: TokenTable, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The tokens of some sentences."""
-        lengths = np.diff(corpus.ptr)[rows]
-        starts = np.repeat(corpus.ptr[rows] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
-        return starts + np.arange(lengths.sum())
-
-    def unit_probabilities(
-        self, train: TokenTable, asked: TokenTable, seed: int, threads: int
-    ) -> tuple[list[str], NDArray[np.float32]]:
-        """The probabilities of a plain CRF."""
-        model = Tagger(QUICK, folds=0, seed=seed, threads=threads).fit(train)
-        labels = [str(c) for c in model.classes_]
-        found = model.predict_marginals(asked)
-        return labels, np.concatenate([*found, np.empty((0, len(labels)), np.float32)]).copy()
-
-    def doubts(self, corpus: TokenTable, units: NDArray[np.int64]) -> Iterator[Doubt]:
-        """Neighbouring tokens of one sentence are one doubt."""
-        chosen = np.sort(units)
-        sentence = np.searchsorted(corpus.ptr, chosen, side="right") - 1
-        new_run = np.ones(len(chosen), bool)
-        new_run[1:] = (np.diff(chosen) > 1) | (np.diff(sentence) > 0)
-        for run in np.split(chosen, np.flatnonzero(new_run)[1:]):
-            if len(run):
-                row = int(np.searchsorted(corpus.ptr, run[0], side="right")) - 1
-                yield Doubt(row, run, int(run[0] - corpus.ptr[row]))
 
     # -- lists of labellings
 
