@@ -36,7 +36,6 @@ from chaffinch.recipes.classifiers import (
     CLASSIFIERS,
     DEFAULT_CLASSIFIER,
     SHARDED_CLASSIFIER,
-    takes_several_labels,
     unpacked,
 )
 from chaffinch.recipes.document_blocks import train_documents
@@ -48,7 +47,7 @@ from chaffinch.recipes.document_task import (
     train_classifier,
     without_own_folds,
 )
-from chaffinch.recipes.partial_fit import COUNTED, Increment
+from chaffinch.recipes.partial_fit import Increment
 from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.trust.confidence import Confidence
 
@@ -362,27 +361,6 @@ class Classifier(DocumentPredictions):
         if packed is not None:
             *sections, classes = packed
             self.model_ = dataclasses.replace(unpacked(*sections), classes=classes)
-
-    # -- scikit-learn's interface -----------------------------------------------------------------------------
-
-    _estimator_type = "classifier"
-
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
-
-        return Tags(
-            estimator_type="classifier",
-            target_tags=TargetTags(required=True, multi_output=False),
-            classifier_tags=ClassifierTags(
-                multi_label=takes_several_labels(self._config()),
-                poor_score=isinstance(
-                    self._config(), COUNTED
-                ),  # as its naive Bayes has it: counts, not numbers
-            ),
-            input_tags=InputTags(
-                sparse=True, string=False, positive_only=isinstance(self._config(), COUNTED)
-            ),
-        )
 
     # -- inside -----------------------------------------------------------------------------------------------
 

@@ -21,8 +21,9 @@ from chaffinch.features.rows import indexed_rows
 from chaffinch.model.choice_evidence import DOCUMENT
 from chaffinch.model.evidence import Question
 from chaffinch.model.objects import shown
-from chaffinch.recipes.classifiers import CLASSIFIERS
+from chaffinch.recipes.classifiers import CLASSIFIERS, takes_several_labels
 from chaffinch.recipes.imported import Imported
+from chaffinch.recipes.partial_fit import COUNTED
 from chaffinch.trust.explain import explain
 from chaffinch.trust.explanation import Explanation
 
@@ -135,6 +136,27 @@ class DocumentPredictions(Calibrated[Any]):
             same = np.asarray(predicted) == np.asarray(y)
             right = same.all(axis=1) if same.ndim == 2 else same
         return float(np.average(right, weights=sample_weight))
+
+    # -- scikit-learn's interface -----------------------------------------------------------------------------
+
+    _estimator_type = "classifier"
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True, multi_output=False),
+            classifier_tags=ClassifierTags(
+                multi_label=takes_several_labels(self._config()),
+                poor_score=isinstance(
+                    self._config(), COUNTED
+                ),  # as its naive Bayes has it: counts, not numbers
+            ),
+            input_tags=InputTags(
+                sparse=True, string=False, positive_only=isinstance(self._config(), COUNTED)
+            ),
+        )
 
     def _fitted(self, attribute: str | None = None) -> Any:
         if not hasattr(self, "model_"):
