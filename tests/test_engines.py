@@ -2,7 +2,9 @@
 
 import os
 import pickle
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow
 import pytest
@@ -74,6 +76,18 @@ def test_processes_that_always_die_are_an_error(tmp_path, monkeypatch):
 def test_an_unknown_engine_is_refused():
     with pytest.raises(ConfigError, match="threads, processes, ray"):
         engine_named("spark")
+
+
+def test_a_cluster_that_does_not_start_is_an_error(monkeypatch):
+    def init(**_):
+        raise Exception("The current node timed out during startup.\nMore of it.")
+
+    fake = SimpleNamespace(is_initialized=lambda: False, init=init)
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    with pytest.raises(
+        EngineError, match=r"could not be started or reached: The current node timed out during startup\.$"
+    ):
+        engine_named("ray").broadcast(1)
 
 
 @pytest.mark.parametrize("engine", ["threads", "processes"])

@@ -166,9 +166,13 @@ class RayEngine:
         except ImportError:
             raise missing_extra("ray", "ray") from None
         if not ray.is_initialized():
-            ray.init(
-                address=self.address, log_to_driver=False, logging_level="ERROR", include_dashboard=False
-            )
+            try:
+                ray.init(
+                    address=self.address, log_to_driver=False, logging_level="ERROR", include_dashboard=False
+                )
+            except Exception as e:  # Ray raises no narrower one if a node does not start in time
+                told = (str(e).splitlines() or [type(e).__name__])[0]
+                raise EngineError(f"Ray could not be started or reached: {told}") from None
         return ray
 
     def _wait_for_a_core(self, ray: Any) -> None:
