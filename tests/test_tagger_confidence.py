@@ -23,6 +23,12 @@ def posts():
     return table("posts", "train", 1500), table("posts", "test", 2500)
 
 
+@pytest.fixture(scope="module")
+def honest(posts):
+    """The default tagger, calibrated."""
+    return Tagger().fit(posts[0])
+
+
 def judged(tagger, test):
     """Confidence of each predicted span, and whether gold has it."""
     p, right = [], []
@@ -33,10 +39,9 @@ def judged(tagger, test):
     return np.array(p), np.array(right)
 
 
-def test_spans_of_the_default_tagger_are_as_often_right_as_it_says(posts):
+def test_spans_of_the_default_tagger_are_as_often_right_as_it_says(posts, honest):
     train, test = posts
     raw = Tagger(folds=0).fit(train)
-    honest = Tagger().fit(train)
     assert honest.predict(test) == raw.predict(test)  # calibration changes no answer
     before, after = (reliability(*judged(tagger, test)).error for tagger in (raw, honest))
     assert before > 0.2
@@ -63,14 +68,13 @@ def test_tokens_are_calibrated_where_labels_spell_no_spans():
     assert reliability(p.max(axis=1), right).error < 0.03
 
 
-def test_the_file_keeps_the_calibration(posts, tmp_path):
-    train, test = posts
-    tagger = Tagger().fit(train)
-    tagger.save(tmp_path / "m.chaff")
+def test_the_file_keeps_the_calibration(posts, honest, tmp_path):
+    _, test = posts
+    honest.save(tmp_path / "m.chaff")
     again = load(tmp_path / "m.chaff")
-    assert again.predict_spans(test) == tagger.predict_spans(test)
-    assert again.confidence_.packed().details == tagger.confidence_.packed().details
-    assert again.threshold(precision=0.8) == tagger.threshold(precision=0.8)
+    assert again.predict_spans(test) == honest.predict_spans(test)
+    assert again.confidence_.packed().details == honest.confidence_.packed().details
+    assert again.threshold(precision=0.8) == honest.threshold(precision=0.8)
 
 
 def test_dev_data_serve_instead_of_folds(posts):
@@ -89,25 +93,23 @@ def test_the_work_of_calibrating_is_bounded_by_labels_and_order(posts, monkeypat
     assert 15 <= counts[2] <= 40
 
 
-def test_answers_above_the_threshold_have_the_precision_asked_for(posts):
-    train, test = posts
-    tagger = Tagger().fit(train)
-    p, right = judged(tagger, test)
-    given = p >= tagger.threshold(precision=0.7)
+def test_answers_above_the_threshold_have_the_precision_asked_for(posts, honest):
+    p, right = judged(honest, posts[1])
+    given = p >= honest.threshold(precision=0.7)
     assert given.sum() > 20
     assert (
         right[given].mean() >= 0.65
     )  # a sample of the test split may fall a little short of the certified mean
 
 
-def test_a_precision_that_cannot_be_certified_is_refused(posts):
+def test_a_precision_that_cannot_be_certified_is_refused(honest):
     with pytest.raises(ConfigError, match="cannot be certified"):
-        Tagger().fit(posts[0]).threshold(precision=0.9999)
+        honest.threshold(precision=0.9999)
 
 
 def test_without_folds_there_is_no_threshold(posts):
     with pytest.raises(ConfigError, match="was not calibrated"):
-        Tagger(folds=0).fit(posts[0]).threshold(precision=0.9)
+        Tagger("hmm", folds=0).fit(posts[0]).threshold(precision=0.9)
 
 
 def test_decisions_of_all_recipes_are_those_that_they_decode(posts):

@@ -1,0 +1,146 @@
+"""Writes docs/limits.md and its plots: what the hot paths must move and do, and how near they are to the limit.
+
+Run it from the project's root on a quiet machine: .venv/bin/python docs/run_limits.py
+"""
+
+import math
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from benchmarks import limits  # noqa: E402
+from benchmarks.machine import machine  # noqa: E402
+
+from chaffinch.files import writing_text  # noqa: E402
+from chaffinch.report.charts import lines  # noqa: E402
+from chaffinch.report.html import svg_file  # noqa: E402
+
+EXPECTED = {"sentences": 1.0, "length": 1.0, "labels": 2.0, "features": 1.0}
+SLACK = 0.15  # above this, an exponent is said to be above what the definition asks for
+
+HEAD = """\
+# How near the machine's limit
+
+`python docs/run_limits.py` writes this page; `python -m benchmarks limits` measures the fractions alone. The data is
+generated: {tokens:,} tokens in {sentences:,} sentences, {labels} labels, {each} of {features:,} features for each
+token, drawn with Zipf's frequencies. One thread, CPU time.
+
+Machine: {cpu}, {architecture}. In this run one core copied {copied:.1f} GB/s beyond the caches and
+{cached:.0f} GB/s within the first, did {operations:.0f} billion additions, products or maxima a second and
+{exponentials:.1f} billion exponentials. The rate of operations is half that of a product of matrices, which fuses two
+into one instruction; the core fuses none, so that all machines give the same bytes.
+
+The limit of a path is the longer of two times. Memory: the rows of weights (or cache lines of an index) that its
+definition reads and writes, fetched in the same order from a table of the same size, and the other bytes at the speed
+of a copy. Arithmetic: its operations and exponentials at the rates above. It is a lower bound: nothing in it waits for
+an earlier result, no branch is mispredicted. `benchmarks/limits.py` counts the bytes and operations of each path.
+
+| path | for each | bytes | operations | bound by | limit, ns | taken, ns | fraction |
+|---|---|---|---|---|---|---|---|
+"""
+
+# What keeps a path below a third of its limit, as profiles show.
+REASONS = {
+    "feature extraction": """\
+the largest items of the profile are strings (reading words, interning them, describing word types), of which
+  the limit counts nothing: it has one cache line for each feature.""",
+    "CRF pass (log Z and gradient)": """\
+forward and backward steps wait for the one before them, and a sixth of the profile is the penalty, a sum in
+  double over all weights in a fixed order.""",
+    "Viterbi": """\
+the limit counts only additions and maxima. Each position needs the one before it, and the path is traced back
+  one cell at a time. Two packs of labels at a time in the inner loop were tried and were not faster.""",
+    "perceptron epoch": """\
+labels are random here, so nearly every sentence is an update, of the weights and of the sums that become their
+  average. The sums are not in the limit, nor is the set-up of the trainer, which is timed.""",
+    "vectorising": """\
+every word and pair is hashed and numbered; the limit has two operations for a byte and eight for a hash.""",
+}
+
+ARCHITECTURES = """
+## Architectures
+
+The chain's inner loops use vector types of the compiler, eight lanes each, and no intrinsics. On x86-64 with GCC the
+hot functions are compiled three times (baseline, v3, v4), and the one for the machine is picked at load time. Elsewhere
+they are compiled once for the baseline, which on aarch64 has vectors of four lanes. The exponential is the same
+polynomial on all. Sums are in float unless a sentence loses precision by that. The figures hold for the machine named
+above; other architectures were not measured for this page.
+"""
+
+SCALING = """
+## Scaling
+
+CPU time while one size doubles and the others stay. A straight line is a power law; its exponent is fitted by least
+squares on logarithms. The definition asks for 1 in sentences and length, at most 2 in labels (pairs of labels), and at
+most 1 in features (all weights are read once a pass).
+"""
+
+
+def main(folder: Path = HERE, sizes: limits.Sizes | None = None, steps: int = 5) -> None:
+    """Write the page and the plots into a folder."""
+    sizes = sizes or limits.Sizes()
+    host, found = limits.all_reached(sizes)
+    known = machine()
+    text = HEAD.format(
+        tokens=sizes.tokens, sentences=sizes.sentences, labels=sizes.labels, each=sizes.each, features=sizes.features,
+        cpu=known["cpu"], architecture=known["architecture"], copied=host.copied / 1e9, cached=host.cached / 1e9,
+        operations=host.operations / 1e9, exponentials=host.exponentials / 1e9,
+    )  # fmt: skip
+    for one in found:
+        each = [one.bytes / one.units, one.operations / one.units]
+        times = [1e9 * one.limit_s / one.units, 1e9 * one.taken_s / one.units]
+        cells = [one.path, one.unit, *(f"{v:,.0f}" for v in each), one.bound]
+        text += f"| {' | '.join([*cells, *(f'{t:,.1f}' for t in times), f'{one.fraction:.2f}'])} |\n"
+    slow = [one for one in found if one.fraction < 1 / 3]
+    if slow:
+        text += "\n## Below a third\n\n"
+        text += "".join(f"- **{one.path}**: {REASONS.get(one.path, 'not profiled.')}\n" for one in slow)
+    text += ARCHITECTURES + SCALING
+    base = replace(sizes, sentences=max(2, sizes.sentences // 5))
+    for kind in limits.KINDS:
+        made = limits.curves(kind, base, steps)
+        text += _drawn(folder, kind, made, "CPU s")
+        for curve in made:
+            above = curve.exponent > EXPECTED[kind] + SLACK
+            told = ", above what the definition asks for" if above else ""
+            text += f"- {curve.path}: exponent {curve.exponent:.2f}{told}\n"
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    made = limits.thread_curves(sizes, max(2, cores))
+    text += _drawn(folder, "threads", made, "wall s")
+    text += f"{_busy(cores)}\n\n"
+    for curve in made:
+        faster = curve.seconds[0] / curve.seconds[-1]
+        text += f"- {curve.path}: {faster:.2f} times as fast on {curve.sizes[-1]} threads\n"
+    with writing_text(folder / "limits.md") as out:
+        out.write(text)
+
+
+def _busy(cores: int) -> str:
+    """How busy the machine was: wall time on a busy one says little about threads."""
+    if not hasattr(os, "getloadavg"):
+        return "The load of the machine is not known."
+    load = os.getloadavg()[0]
+    verdict = "busy: these times say little" if load > 1.5 * cores else "quiet"
+    return f"Wall time, with {load:.1f} processes running or waiting on {cores} cores ({verdict})."
+
+
+def _drawn(folder: Path, kind: str, made: list[limits.Curve], clock: str) -> str:
+    """The plot of one kind of size; the lines of the page that show it."""
+    named = {
+        f"{c.path}, exponent {c.exponent:.2f}": [
+            (math.log2(n), s) for n, s in zip(c.sizes, c.seconds, strict=True)
+        ]
+        for c in made
+    }
+    chart = lines(f"Time over {kind}", named, f"log2 of {kind}", clock, log=True)
+    with writing_text(folder / f"limits-{kind}.svg") as out:
+        out.write(svg_file(chart))
+    return f"\n### {kind.capitalize()}\n\n![Time over {kind}](limits-{kind}.svg)\n\n"
+
+
+if __name__ == "__main__":
+    main()
