@@ -43,22 +43,24 @@ an earlier result, no branch is mispredicted. `benchmarks/limits.py` counts the 
 |---|---|---|---|---|---|---|---|
 """
 
-# What keeps a path below a third of its limit, as profiles show.
+# What may keep a path below a third of its limit: profiles where they say so, else inference from the code.
 REASONS = {
     "feature extraction": """\
 the largest items of the profile are strings (reading words, interning them, describing word types), of which
   the limit counts nothing: it has one cache line for each feature.""",
     "CRF pass (log Z and gradient)": """\
-forward and backward steps wait for the one before them, and a sixth of the profile is the penalty, a sum in
-  double over all weights in a fixed order.""",
+probably forward and backward steps, which wait for the one before them. About a sixth of the profile is the
+  objective's own function, which also adds up the penalty over all weights; it was not taken apart further.""",
     "Viterbi": """\
-the limit counts only additions and maxima. Each position needs the one before it, and the path is traced back
-  one cell at a time. Two packs of labels at a time in the inner loop were tried and were not faster.""",
+probably latency: each position needs the one before it, and the path is traced back one cell at a time; the
+  limit counts only additions and maxima. Two packs of labels at a time in the inner loop showed no gain on a busy
+  machine.""",
     "perceptron epoch": """\
-labels are random here, so nearly every sentence is an update, of the weights and of the sums that become their
-  average. The sums are not in the limit, nor is the set-up of the trainer, which is timed.""",
+not profiled. Labels are random here, so nearly every sentence is an update, of the weights and of the sums that
+  become their average. The sums are not in the limit, nor is the set-up of the trainer, which is timed.""",
     "vectorising": """\
-every word and pair is hashed and numbered; the limit has two operations for a byte and eight for a hash.""",
+the largest item of the profile is the look-up of n-grams (a fifth). The limit's two operations for a byte and
+  eight for a hash are a guess, probably too low.""",
 }
 
 ARCHITECTURES = """
@@ -76,7 +78,8 @@ SCALING = """
 
 CPU time while one size doubles and the others stay. A straight line is a power law; its exponent is fitted by least
 squares on logarithms. The definition asks for 1 in sentences and length, at most 2 in labels (pairs of labels), and at
-most 1 in features (all weights are read once a pass).
+most 1 in features (all weights are read once a pass). Exponents below 1 come from work that does not grow with the size
+that is varied, such as a pass over all weights: at these sizes they are no proof of linear growth beyond them.
 """
 
 
