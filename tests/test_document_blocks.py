@@ -101,10 +101,14 @@ def test_rows_of_a_cache_are_those_of_the_texts(tmp_path: Path, features: str) -
     assert again.weights().tobytes() == wanted.weights().tobytes()
 
 
-@pytest.mark.parametrize("features", ["words", "tf-idf"])
-def test_weights_are_those_of_documents_in_memory_bit_by_bit(tmp_path: Path, features: str) -> None:
+@pytest.mark.parametrize(
+    ("features", "loss"), [("words", "logistic"), ("tf-idf", "logistic"), ("words", "hinge")]
+)
+def test_weights_are_those_of_documents_in_memory_bit_by_bit(
+    tmp_path: Path, features: str, loss: str
+) -> None:
     cache, encoder = cached(tmp_path, features)
-    learner = BlockChoice(l2=1e-3, rate=0.5, epochs=2, mixed=2, F=encoder.n_features, Y=3)
+    learner = BlockChoice(loss=loss, l2=1e-3, rate=0.5, epochs=2, mixed=2, F=encoder.n_features, Y=3)
     blocks = ExampleBlocks(cache.sizes, lambda numbers: made_examples(cache, encoder, numbers))
     streamed = [train_passes(learner, Problem(None, None, blocks, seed=1), threads=t).made.w for t in (1, 2)]
     whole = Problem(None, None, made_examples(cache, encoder, range(len(cache.sizes))), seed=1)

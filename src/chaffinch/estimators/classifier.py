@@ -217,7 +217,8 @@ class Classifier(DocumentPredictions):
                 task = dataclasses.replace(task, dev=self._dev(task, *dev))
             trained = train_documents(cache, place, settings, task, checkpoint)
             self.choice_ = None
-            config = CLASSIFIERS.by_name("logistic").configured({"C": float(cache.header["C"])})
+            name = "crammer-singer" if cache.header["loss"] == "hinge" else "logistic"
+            config = CLASSIFIERS.by_name(name).configured({"C": float(cache.header["C"])})
             self._keep(trained.model, config, trained.history, None)
             self.fingerprint_ = modelfile.fingerprint([cache.file.fingerprint])
             self.trained_on_ = {"documents": len(cache)}

@@ -255,9 +255,9 @@ class DocumentKind(Kind, TextLabels):
         }
         cached = estimator.cached_
         return facts, [
-            f"the cache holds {cached['bytes_per_document']:.1f} bytes a document; logistic regression by SGD; "
-            f"features ({cached['features']}) and penalty were chosen, and n-grams counted, on a sample of at most "
-            f"{cached['counted_on']:,} documents; probabilities are not calibrated"
+            f"the cache holds {cached['bytes_per_document']:.1f} bytes a document; trained by SGD; "
+            f"features ({cached['features']}), loss and penalty were chosen, and n-grams counted, on a sample of "
+            f"at most {cached['counted_on']:,} documents; probabilities are not calibrated"
         ]
 
     def tally(self, estimator: Classifier, corpus: Texts) -> Tally:

@@ -12,6 +12,7 @@ from chaffinch import _core
 from chaffinch.knobs import knob
 from chaffinch.learners.block_sgd import ExampleBlocks, ahead, mixtures, ranges
 from chaffinch.learners.choice import ChoiceWeights, padded
+from chaffinch.learners.choice_gradient import LINKS, LOSSES, direction
 from chaffinch.learners.examples import DocumentExamples
 from chaffinch.learners.learner import Learner
 from chaffinch.learners.problem import Pass, Problem, State
@@ -19,15 +20,18 @@ from chaffinch.learners.problem import Pass, Problem, State
 
 @dataclass(frozen=True, kw_only=True)
 class BlockChoice(Learner):
-    """Multinomial logistic regression with an L2 penalty, whose rate falls linearly to zero over ``epochs``.
+    """A loss over all labels at once with an L2 penalty, by SGD whose rate falls linearly to zero over ``epochs``.
 
-        w := (1 - eta l2) w - eta (p - gold_n) x_n,     eta = rate (1 - t / (epochs N))
+        w := (1 - eta l2) w - eta d_n x_n,     eta = rate (1 - t / (epochs N))
+
+    d_n is the gradient of the loss over the scores: p - gold_n (logistic), or of the largest margin violation (hinge).
 
     Weights are brought up to date with the penalty after each mixture of blocks (see :mod:`block_sgd`).
 
     sizes: int64 [blocks], of documents that are in memory as a whole; None: the examples are :class:`ExampleBlocks`
     """
 
+    loss: str = knob("logistic", "loss of a document", choices=("logistic", "hinge"))
     l2: float = knob(1e-6, "L2 penalty of a document: l2 |w|^2 / 2", low=0.0)
     rate: float = knob(1.0, "initial step size", low=0.0)
     epochs: int = knob(3, "passes over the training data", low=1)
@@ -51,7 +55,7 @@ class BlockChoice(Learner):
             return {"w": w, "place": np.array([epoch, done]), "loss": np.array([loss])}
 
         def finished(best: ChoiceWeights | None) -> tuple[ChoiceWeights, dict[str, float]]:
-            return best or ChoiceWeights(w, "softmax"), {}
+            return best or ChoiceWeights(w, LINKS[self.loss]), {}
 
         for epoch in range(first, self.epochs + 1):
             order = mixtures(sizes, self.mixed, problem.seed, epoch)
@@ -71,14 +75,18 @@ class BlockChoice(Learner):
             yield Pass(
                 epoch,
                 {"loss": mean},
-                lambda: ChoiceWeights(w.copy(), "softmax"),
+                lambda: ChoiceWeights(w.copy(), LINKS[self.loss]),
                 self.epochs,
                 state=partial(kept, epoch + 1, 0, 0.0),
                 finish=finished,
             )
         if first > self.epochs:
             yield Pass(
-                self.epochs, {}, lambda: ChoiceWeights(w.copy(), "softmax"), state=dict, finish=finished
+                self.epochs,
+                {},
+                lambda: ChoiceWeights(w.copy(), LINKS[self.loss]),
+                state=dict,
+                finish=finished,
             )
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
@@ -94,26 +102,26 @@ class BlockChoice(Learner):
                 for n in which.tolist():
                     inside = slice(int(data.ptr[n]), int(data.ptr[n + 1]))
                     x, ids = values[inside], data.ids[inside]
-                    s = x @ w[ids]
-                    p = np.exp(s - s.max())
-                    p /= p.sum()
-                    gold = int(data.labels[n])
-                    loss -= float(np.log(p[gold]))
+                    q = np.zeros(self.Y)
+                    q[data.labels[n]] = 1.0
+                    one, d = direction(self.loss, x @ w[ids], q)
+                    loss += one
                     eta = self.rate * (1 - t / (self.epochs * N))
                     w *= 1 - eta * self.l2
-                    p[gold] -= 1
-                    w[ids] -= eta * x[:, None] * p
+                    w[ids] += eta * x[:, None] * d
                     t += 1
             table = np.zeros((self.F + 1, padded(self.Y)), np.float32)
             table[:, : self.Y] = w
-            yield Pass(epoch, {"loss": loss / N}, partial(ChoiceWeights, table, "softmax"), self.epochs)
+            yield Pass(
+                epoch, {"loss": loss / N}, partial(ChoiceWeights, table, LINKS[self.loss]), self.epochs
+            )
 
     def _steps(
         self, data: DocumentExamples, order: NDArray[np.int64], met: int, N: int, w: NDArray[np.float32]
     ) -> float:
         """A step for each document in this order; the sum of their losses."""
         eta = self.rate * (1 - (met + np.arange(len(order))) / (self.epochs * N))
-        native = _core.ChoiceSgd(self.F, self.Y, _core.ChoiceLoss.softmax, False, False, 0.0, self.l2)
+        native = _core.ChoiceSgd(self.F, self.Y, LOSSES[self.loss], False, False, 0.0, self.l2)
         one = np.ones(len(data), np.float32)
         rates = eta.astype(np.float32)
         loss: float = native.run(data.rows(), data.targets(), one, order, 1, rates, 1, w)

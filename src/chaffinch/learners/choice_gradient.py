@@ -118,7 +118,7 @@ class ChoiceSgd(Learner):
                 here = order[start : start + size]
                 step = problem.scorer.with_weights(np.zeros_like(w))
                 for n in here:
-                    value, d = _direction(self.loss, scorer.potentials(examples[n][0])["choice"], q[n])
+                    value, d = direction(self.loss, scorer.potentials(examples[n][0])["choice"], q[n])
                     loss += float(c[n]) * value
                     step.update(examples[n][0], Parts(choice=d), float(c[n]) / len(here))
                 w = self._stepped(w, step.w.astype(np.float64), float(e[i]), squares)
@@ -213,7 +213,7 @@ class ChoiceBatch(Learner):
             scorer, gradient = problem.scorer.with_weights(w), problem.scorer.with_weights(self.l2 * w)
             total = self.l2 / 2 * float(np.vdot(w, w))
             for n, (x, _) in enumerate(examples):
-                found, d = _direction(loss, scorer.potentials(x)["choice"], q[n].astype(np.float64))
+                found, d = direction(loss, scorer.potentials(x)["choice"], q[n].astype(np.float64))
                 total += float(c[n]) * found
                 gradient.update(x, Parts(choice=d), -float(c[n]))
             g[:] = gradient.w
@@ -296,7 +296,7 @@ class SgdRun:
         return with_intercepts(ChoiceWeights(w, LINKS[self.config.loss]), self.config.bias or 0.0)
 
 
-def _direction(
+def direction(
     kind: str, s: NDArray[np.floating], q: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.float64]]:
     """The loss of one document, and minus its gradient over the scores."""

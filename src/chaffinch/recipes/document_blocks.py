@@ -1,7 +1,7 @@
 """Classifiers of documents that are not in memory: their features are chosen on a sample, their ids are in a cache.
 
 Three things are done on evenly spaced documents: kinds of features and penalty are chosen by cross-validation, n-grams
-are counted, and the step size is tried. The weights are those of multinomial logistic regression, found by SGD.
+are counted, and loss, penalty and step size are tried: logistic regression, or a margin over all labels, by SGD.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,6 +32,7 @@ CHOSEN_ON = 5_000  # documents on which kinds of features, penalty and step size
 COUNTED_ON = 200_000  # documents whose n-grams are counted
 COUNTED_CHARACTERS = 150_000_000
 RATES = (0.5, 2.0, 8.0, 32.0)
+LOGISTIC, HINGE = (0.3, 1.0, 3.0), (0.03, 0.1, 0.3, 1.0)  # weights of a document's loss to try
 PASSES = 4
 ENCODER = "encoder.cache"  # beside the cache of documents
 
@@ -83,7 +84,7 @@ def build_cache(spool: TextSpool, folder: Path, name: str, settings: DocumentSet
     mean = spool.characters // max(len(spool), 1) + 1
     large = sample_task(spool, min(COUNTED_ON, max(CHOSEN_ON, COUNTED_CHARACTERS // mean)), settings)
     encoder, rows = replace(large, features=features).encoded()
-    rate = tried_rate(large, rows, C, len(spool), settings.epochs)
+    loss, C, rate = tried_learner(large, rows, C, settings)
     counted = len(large.X)
     del rows, large, small
     packed = encoder.packed()
@@ -110,6 +111,7 @@ def build_cache(spool: TextSpool, folder: Path, name: str, settings: DocumentSet
             {
                 "source": source,
                 "features": called,
+                "loss": loss,
                 "C": C,
                 "rate": rate,
                 "counted_on": counted,
@@ -147,37 +149,44 @@ def weighted_rows(encoder: DocumentEncoder, kinds: Sequence[Rows]) -> SparseRows
     return joined(blocks)
 
 
-def tried_rate(task: DocumentTask, rows: SparseRows, C: float, N: int, epochs: int) -> float:
-    """The step size with the lowest loss on documents that were not learnt, of a few; those of a sample."""
+def tried_learner(
+    task: DocumentTask, rows: SparseRows, C: float, settings: DocumentSettings
+) -> tuple[str, float, float]:
+    """The loss, its weight C and the step size that are right most often on documents of a sample not learnt.
+
+    If C is given, the loss is that of logistic regression and only the step size is tried.
+    """
     count = min(len(rows), CHOSEN_ON)
     which = np.arange(count) * len(rows) // count
     held = np.arange(count) % 3 == 2
     part, labels = rows.taken(which), task.labels.taken(which)
     if not held.any() or held.all():
-        return RATES[1]
+        return "logistic", C, RATES[1]
+    Y = len(labels.classes)
     learnt = DocumentExamples.of_rows(
         part.taken(np.flatnonzero(~held)), labels.ids[~held], len(labels.classes)
     )
     other, gold = part.taken(np.flatnonzero(held)), labels.ids[held]
-    best, least = RATES[0], np.inf
-    for rate in RATES:
-        learner = _learner(rows.columns, len(labels.classes), C, N, epochs, rate)
-        learner = replace(learner, sizes=np.array([len(learnt)]))
-        problem = Problem(None, None, learnt)
-        w = train_passes(learner, problem, threads=1).made.w[:-1, : len(labels.classes)]
-        of_row = np.repeat(np.arange(len(other)), np.diff(other.ptr))
-        scores = np.zeros((len(other), len(labels.classes)))
-        np.add.at(scores, of_row, other.weights()[:, None] * w[other.ids])
-        scores -= scores.max(axis=1, keepdims=True)
-        log_p = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
-        loss = float(-log_p[np.arange(len(gold)), gold].mean())
-        if loss < least:
-            best, least = rate, loss
+    of_row = np.repeat(np.arange(len(other)), np.diff(other.ptr))
+    losses = [("logistic", C)]
+    if settings.C is None and settings.choose is not None:
+        losses += [("logistic", c) for c in LOGISTIC if c != C] + [("hinge", c) for c in HINGE]
+    best, most = ("logistic", C, RATES[1]), -1.0
+    for loss, weight in losses:
+        for rate in RATES:
+            learner = _learner(rows.columns, Y, loss, weight, len(learnt), settings.epochs, rate)
+            learner = replace(learner, sizes=np.array([len(learnt)]))
+            w = train_passes(learner, Problem(None, None, learnt), threads=1).made.w[:-1, :Y]
+            scores = np.zeros((len(other), Y))
+            np.add.at(scores, of_row, other.weights()[:, None] * w[other.ids])
+            right = float((scores.argmax(axis=1) == gold).mean())
+            if right > most:
+                best, most = (loss, weight, rate), right
     return best
 
 
-def _learner(F: int, Y: int, C: float, N: int, epochs: int, rate: float) -> BlockChoice:
-    return BlockChoice(l2=1 / (C * max(N, 1)), rate=rate, epochs=epochs, F=F, Y=Y)
+def _learner(F: int, Y: int, loss: str, C: float, N: int, epochs: int, rate: float) -> BlockChoice:
+    return BlockChoice(loss=loss, l2=1 / (C * max(N, 1)), rate=rate, epochs=epochs, F=F, Y=Y)
 
 
 def made_examples(cache: DocumentCache, encoder: DocumentEncoder, numbers: Sequence[int]) -> DocumentExamples:
@@ -205,9 +214,8 @@ def train_documents(
     """Learn from a cache. task: how the model is finished; its documents do not count."""
     encoder = DocumentEncoder.loaded(modelfile.read(folder / ENCODER))
     header = cache.header
-    learner = _learner(
-        encoder.n_features, len(cache.labels), header["C"], len(cache), settings.epochs, header["rate"]
-    )
+    F, Y, loss, C, rate = encoder.n_features, len(cache.labels), header["loss"], header["C"], header["rate"]
+    learner = _learner(F, Y, loss, C, len(cache), settings.epochs, rate)
 
     def made(numbers: Sequence[int]) -> DocumentExamples:
         return made_examples(cache, encoder, numbers)
