@@ -100,6 +100,37 @@ def test_a_challenger_that_is_no_better_does_not_win(monkeypatch):
     assert choose(task).choice.settings == {}
 
 
+def test_a_challenger_that_is_not_ahead_after_a_fold_is_dropped(monkeypatch):
+    X, y = questions(120)
+    table = TokenTable.from_lists({"w": X, "y": y})
+    task = TaggingTask(table=table, columns=("w",), features=["w[0]"], threads=1)
+    monkeypatch.setattr(tags, "CHALLENGERS", (("crf", {"c2": 1e4, "margin": 0.0}, 0.0),))
+    trained, folds = tags.TAGGERS.trained, []
+
+    def counted(part, config):
+        folds.append(config.c2)
+        return trained(part, config)
+
+    monkeypatch.setattr(type(tags.TAGGERS), "trained", staticmethod(counted))
+    assert choose(task).choice.settings == {}
+    assert folds == [None] * FOLDS + [1e4]
+
+
+def test_fewer_tokens_are_used_to_choose_with_many_labels(monkeypatch):
+    monkeypatch.setattr(tags, "SAMPLE", 2000)
+    monkeypatch.setattr(tags, "LEAST_SAMPLE", 600)
+
+    def used(labels):
+        X = [["a", "b", "c", "d"]] * 600
+        y = [[f"L{(4 * n + t) % labels}" for t in range(4)] for n in range(600)]
+        table = TokenTable.from_lists({"w": X, "y": y})
+        return tags._sampled(TaggingTask(table=table, columns=("w",))).table.n_tokens
+
+    assert used(8) == 2000
+    assert used(48) == 1000
+    assert used(200) == 600
+
+
 def test_few_sentences_many_tokens_and_uncertain_labels_keep_the_fixed_rule(monkeypatch, lines):
     X, y = lines
     assert Tagger(folds=0).fit(X[: FEWEST - 1], y[: FEWEST - 1]).choice_ is None
