@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ChaffinchError, ConfigError
-from chaffinch.learners.shards import Term, TreeSum, Work, summed_nodes
+from chaffinch.learners.shards import Reducer, Term, TreeSum, Work, summed_nodes
 
 ENGINES = ("threads", "processes", "ray")
 RESTARTS = 3  # of a pool of processes, of which one has died
@@ -46,19 +46,11 @@ class Job(Protocol):
         ...
 
 
-class Engine(Protocol):
-    """Where a job runs."""
+class Engine(Reducer, Protocol):
+    """Where a job runs: it maps, broadcasts and reduces."""
 
     def map(self, job: Job, shards: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         """The number of each shard and its result, in the order in which they are done."""
-        ...
-
-    def broadcast(self, value: NDArray[Any]) -> Any:
-        """Send a value to where all workers can read it; the handle is given to ``reduce``."""
-        ...
-
-    def reduce(self, work: Work, shards: Sequence[Path], given: Sequence[Any] = ()) -> Term:
-        """The sum of the terms of all shards, in the order of :class:`chaffinch.learners.shards.TreeSum`."""
         ...
 
     def close(self) -> None:

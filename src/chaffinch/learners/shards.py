@@ -53,8 +53,8 @@ class Work(Protocol):
         ...
 
 
-class Engine(Protocol):
-    """Where the shards are held."""
+class Reducer(Protocol):
+    """Where the shards are held: it broadcasts weights and sums over shards."""
 
     def broadcast(self, value: NDArray[Any]) -> Any:
         """Send a value to where the workers can read it; the handle is given to ``reduce``."""
@@ -157,7 +157,7 @@ class Sharding:
     shards: their number; None: by the size of the data
     """
 
-    engine: Engine
+    engine: Reducer
     folder: Path
     shards: int | None = None
 
