@@ -179,4 +179,4 @@ def test_the_files_of_a_training_that_failed_stay(tmp_path: Path) -> None:
 def test_the_model_of_a_cache_answers_as_any_other(run: Runner, tmp_path: Path) -> None:
     data = column_file(tmp_path / "d.tsv", 200)
     run("train", data, "-o", tmp_path / "m.chaff", "--cache", tmp_path / "c", "--dev", data)
-    assert load(tmp_path / "m.chaff").predict([["Name3", "word1"]]) == [["Y", "Z"]]
+    assert load(tmp_path / "m.chaff").predict([[("Name3", "N"), ("word1", "V")]]) == [["Y", "Z"]]

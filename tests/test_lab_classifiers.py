@@ -96,7 +96,7 @@ def test_tuning_texts_draws_features_too_and_repeats():
     laid = bench(REVIEWS, recipe="svm", dev_needed=True, from_baseline=False)
     spaces = [space_of("svm", laid.kind.settings_of("svm"))]
     assert {"features", "C"} <= set(spaces[0])
-    found = tune([laid.experiment], spaces, laid.splits, laid.kind, trials=2)
+    found = tune([laid.experiment], spaces, laid.splits, trials=2)
     again = lab.run(found.preset.experiment, laid.splits, scored=("dev",))
     assert again.scores["dev"]["accuracy"] == found.best.score
     assert again.model_digest()[0] == found.preset.model

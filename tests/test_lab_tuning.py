@@ -149,5 +149,5 @@ def test_a_dataset_is_asked_for_train_and_dev_alone():
     readers = {n: lambda n=n: asked.append(n) or whole.split(n) for n in ("train", "dev", "test")}
     laid, spaces = hmm(Source(name="ingredients"))
     splits = laid.experiment.splits(Dataset("watched", readers))
-    tune([laid.experiment], spaces, splits, laid.kind, trials=2)
+    tune([laid.experiment], spaces, splits, trials=2)
     assert set(asked) == {"train", "dev"}

@@ -28,9 +28,9 @@ class BlockEncoder:
     >>> encoder = FeatureEncoder(["w[0]", "w[-1]|w[0]"])
     >>> by_block = BlockEncoder.fitted(encoder, lambda: iter(blocks))
     >>> np.concatenate([by_block.rows(block).ids for block in blocks]).tolist()
-    [0, 1, 2, 0, 3, 4]
+    [0, 1, 2, 4, 0, 1, 3, 5]
     >>> FeatureEncoder(["w[0]", "w[-1]|w[0]"]).fit(table).ids.tolist()
-    [0, 1, 2, 0, 3, 4]
+    [0, 1, 2, 4, 0, 1, 3, 5]
     """
 
     def __init__(self, encoder: FeatureEncoder, vocabulary: _core.Vocabulary) -> None:

@@ -76,8 +76,8 @@ def mixtures(sizes: NDArray[np.int64], mixed: int, seed: int, epoch: int) -> lis
 
     >>> for mixture in mixtures(np.array([2, 1, 2]), 2, 0, 1):
     ...     print(mixture.blocks, mixture.order.tolist())
-    [1, 0] [1, 2, 0]
-    [2] [1, 0]
+    [0, 2] [1, 2, 3, 0]
+    [1] [0]
     """
     blocks = np.asarray(_core.permutation(len(sizes), (seed << _PASS_SEED) + epoch)).tolist()
     found = []
