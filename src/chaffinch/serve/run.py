@@ -1,5 +1,6 @@
 """Start the server and let it run until it is stopped."""
 
+import gc
 import logging
 import socket
 from collections.abc import Callable
@@ -75,6 +76,8 @@ def run(options: Options, told: Callable[[str], object]) -> None:
         date_header=False,
         proxy_headers=False,
     )
+    gc.collect()
+    gc.freeze()  # what is loaded stays: a full collection that walks over it would hold up every request
     told(address(options.host, bound.getsockname()[1], server.guard.token))
     uvicorn.Server(config).run(sockets=[bound])
 
