@@ -4,6 +4,7 @@ Ma et al. 2015, "Adding vs. averaging in distributed primal-dual optimization".
 """
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -183,7 +184,7 @@ class _Run:
 
 
 @dataclass(frozen=True)
-class LikelihoodView:
+class LikelihoodView(ABC):
     """What the driver and the workers must know of a likelihood.
 
     size:      of w, flat: ``rows`` rows of length ``stride`` that belong to features, then what all examples share
@@ -204,16 +205,16 @@ class LikelihoodView:
     tolerance: float
     trainable: NDArray[np.uint8] | None
 
+    @abstractmethod
     def made(self, w: Weights, problem: Problem) -> Any:
         """What a learner of this likelihood makes of weights."""
-        raise NotImplementedError
 
+    @abstractmethod
     def held(self, path: Path, number: int, threads: int) -> "HeldShard":
         """A shard in memory."""
-        raise NotImplementedError
 
 
-class HeldShard:
+class HeldShard(ABC):
     """A shard of a likelihood, as a worker holds it, with the weights of its own features only.
 
     features: those that its examples have, in rising order     rounds: those that its duals have made
@@ -238,21 +239,21 @@ class HeldShard:
         found[self._end :] = own[end:]
         return found
 
+    @abstractmethod
     def value(self, w: Weights) -> tuple[float, Weights]:
         """f_k(w) and its gradient, for its own weights."""
-        raise NotImplementedError
 
     def fisher(self, w: Weights) -> Weights:
-        """The Fisher diagonal."""
-        raise NotImplementedError
+        """The Fisher diagonal; only shards of a curved view have one."""
+        raise TypeError(f"{type(self).__name__} has no Fisher diagonal: its view is not curved")
 
+    @abstractmethod
     def begin(self) -> None:
         """Duals as before the first round."""
-        raise NotImplementedError
 
+    @abstractmethod
     def ascend(self, w: Weights) -> Weights:
         """Dual ascent from w: where it ends."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
