@@ -35,15 +35,35 @@ def with_node(cluster):
         return cluster.add_node(num_cpus=1)
 
 
+def wait_until(holds, seconds=90):
+    """A busy machine notices a dead node late: wait for what is to come, not for a time."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "the cluster did not get there"
+        time.sleep(0.1)
+
+
+def wait_for_cores(n):
+    wait_until(lambda: ray.cluster_resources().get("CPU", 0) == n)
+    wait_until(lambda: ray.available_resources().get("CPU", 0) == n)
+
+
 @pytest.fixture(scope="module")
-def cluster():
-    """Two nodes of one core each; the head has none."""
+def running():
+    """A head without cores and a node of one."""
     made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
     with_node(made)
     ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
     yield made
     ray.shutdown()
     made.shutdown()
+
+
+@pytest.fixture
+def cluster(running):
+    """The same with one free core: the nodes killed before are known to be dead, and all earlier work has ended."""
+    wait_for_cores(1)
+    return running
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +114,7 @@ def test_errors_come_back_as_they_were(cluster, tmp_path):
 
 def test_the_work_of_a_killed_node_is_done_by_others(cluster, tmp_path):
     victim = with_node(cluster)
-    cluster.wait_for_nodes()
+    wait_for_cores(2)
     found, times = {}, []
     for n, result in RayEngine().map(Slow(str(tmp_path), 1.0), range(8)):
         found[n] = result
@@ -137,7 +157,7 @@ def test_one_node_trains_the_same_bytes(cluster, alone, tmp_path):
 
 def test_a_node_killed_in_training_changes_no_byte_and_stalls_it_briefly(cluster, alone, tmp_path):
     victim = with_node(cluster)
-    cluster.wait_for_nodes()
+    wait_for_cores(2)
     engine, times, sizes = RayEngine(), [], []
 
     def watch(progress):
@@ -156,16 +176,21 @@ def test_a_node_killed_in_training_changes_no_byte_and_stalls_it_briefly(cluster
 
 
 def test_too_few_resources_are_an_error(cluster, tmp_path):
-    @ray.remote(num_cpus=1)
-    def hold(seconds):
-        time.sleep(seconds)
+    begun, over = tmp_path / "begun", tmp_path / "over"
 
-    holding = hold.remote(8)
-    time.sleep(2)
+    @ray.remote(num_cpus=1)
+    def hold():
+        begun.touch()
+        while not over.exists():
+            time.sleep(0.05)
+
+    holding = hold.remote()
+    wait_until(begun.exists)
     with pytest.raises(EngineError, match="no worker could start within 2 s: a task needs 1 CPU"):
-        list(RayEngine(patience=2.0).map(Slow("/tmp", 0.0), [1]))
+        list(RayEngine(patience=2.0).map(Slow(str(tmp_path), 0.0), [1]))
     with pytest.raises(EngineError, match="no worker could start within 2 s: a task needs 1 CPU"):
         trained(RayEngine(patience=2.0), tmp_path / "a")
+    over.touch()
     ray.get(holding)
 
 
