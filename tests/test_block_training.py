@@ -16,7 +16,14 @@ from chaffinch.learners.block_sgd import BlockSgd, ExampleBlocks, mixtures
 from chaffinch.learners.training import train_passes
 from chaffinch.modelfile import Packed
 from chaffinch.recipes.crf import CrfModels
-from chaffinch.recipes.crf_blocks import BlockLabels, CachedTask, block_learner, objective, train_blocks
+from chaffinch.recipes.crf_blocks import (
+    BlockExamples,
+    BlockLabels,
+    CachedTask,
+    block_learner,
+    objective,
+    train_blocks,
+)
 from chaffinch.recipes.crf_config import Crf
 from chaffinch.recipes.crf_problem import CrfLayout, crf_problem, margin_costs
 from chaffinch.recipes.encoding import encoded, inner_labels, suggested_preset
@@ -261,3 +268,23 @@ def test_what_cannot_be_learnt_block_by_block_is_refused(tmp_path: Path) -> None
         Tagger().fit(iter([]))
     with pytest.raises(DataError, match="more or fewer"):
         Tagger().fit(iter(X), iter(y[:-1]), cache=tmp_path)
+
+
+@pytest.mark.parametrize(("room", "derived"), [(0, 2), (600, 2), (1 << 20, 1)])
+def test_rows_that_fit_in_memory_are_derived_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int, derived: int
+) -> None:
+    cache = cached(tmp_path / "c", corpus())
+    config = Crf(passes=2)
+    usual = train_blocks(CachedTask(cache, ("w",)), config).model.packed()
+    made: list[int] = []
+    rows = BlockEncoder.rows
+
+    def counted(self: BlockEncoder, block: TokenTable, threads: int | None = None) -> Any:
+        made.append(block.n_tokens)
+        return rows(self, block, threads)
+
+    monkeypatch.setattr(BlockEncoder, "rows", counted)
+    monkeypatch.setattr(BlockExamples.__init__, "__defaults__", (room,))
+    assert same(train_blocks(CachedTask(cache, ("w",)), config).model.packed(), usual)
+    assert sum(made) == derived * cache.n_tokens

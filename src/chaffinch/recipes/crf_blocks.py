@@ -4,7 +4,7 @@ The objective, the features and the labels are those of training in memory; the 
 a few blocks at a time. Dual ascent, whose duals take more memory than the corpus, is left to training in memory.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,7 @@ MOST_WEIGHT_BYTES = 768 << 20
 SAMPLED_BLOCKS = (
     4  # evenly spaced, to choose a preset and to see whether sentences are in the order of a text
 )
+KEPT_BYTES = 64 << 20  # of labels and rows that are kept from pass to pass
 MIXED = 8  # blocks in memory together
 ROWS = 1 << 16  # of weights that are looked at together
 
@@ -157,6 +158,55 @@ class BlockLabels:
         return InnerLabels(self.labels, self.ids(table), self.scheme)
 
 
+class BlockExamples:
+    """Makes the examples of some blocks, and keeps what fits in memory for the next pass.
+
+    Labels take a byte or two for each token; if those of all blocks fit, rows of features are kept too, block by block,
+    until there is no room left. All else is derived from the cache each time.
+
+    room: bytes
+    """
+
+    def __init__(
+        self, task: CachedTask, encoder: BlockEncoder, labels: BlockLabels, room: int = KEPT_BYTES
+    ) -> None:
+        self._task, self._encoder, self._labels = task, encoder, labels
+        self._narrow = np.uint8 if len(labels.labels.inner) <= 1 << 8 else np.uint16
+        all_labels = task.cache.n_tokens * np.dtype(self._narrow).itemsize
+        self._keeps_labels = all_labels <= room and len(labels.labels.inner) <= 1 << 16
+        self._room = room - (all_labels if self._keeps_labels else 0)
+        self._y: dict[int, NDArray[Any]] = {}
+        self._rows: dict[int, FeatureRows] = {}
+
+    def made(self, numbers: Sequence[int]) -> CrfExamples:
+        """The examples of these blocks, end to end."""
+        pieces = [self._piece(number) for number in numbers]
+        rows = [found for found, _ in pieces]
+        return CrfExamples(
+            _end_to_end([r.sentences for r in rows]),
+            _end_to_end([r.ptr for r in rows]),
+            np.concatenate([r.ids for r in rows]),
+            np.concatenate([y for _, y in pieces], dtype=np.int32),
+        )
+
+    def _piece(self, number: int) -> tuple[FeatureRows, NDArray[Any]]:
+        if number in self._rows and number in self._y:
+            return self._rows[number], self._y[number]
+        table = self._task.cache.block(number)
+        y = self._y.get(number)
+        if y is None:
+            y = self._labels.ids(table)
+            if self._keeps_labels:
+                self._y[number] = y = y.astype(self._narrow)
+        block = replace(table, columns={name: table.columns[name] for name in self._task.columns})
+        rows = self._encoder.rows(block, self._task.threads)
+        size = rows.ids.nbytes + rows.ptr.nbytes + rows.sentences.nbytes
+        if self._keeps_labels and size <= self._room:
+            self._rows[number] = rows
+            self._room -= size
+        return rows, y
+
+
 def train_blocks(task: CachedTask, config: Crf) -> Trained:
     """Count features block by block, learn mixture by mixture, keep the last pass or, with dev data, the best."""
     refuse_settings(config)
@@ -170,7 +220,7 @@ def train_blocks(task: CachedTask, config: Crf) -> Trained:
     cost = margin_costs(labels.labels, chosen.margin, chosen.recall) if chosen.margin else None
     examples = ExampleBlocks(
         task.cache.sentences_by_block,
-        _maker(task, by_block, labels),
+        BlockExamples(task, by_block, labels).made,
         task.cache.n_tokens,
         task.cache.fingerprint,
     )
@@ -291,27 +341,6 @@ def _encoded(task: CachedTask, config: Crf, labels: BlockLabels) -> tuple[Featur
             f"template {encoder.label_templates[0].text!r} reads labels, which needs training in memory"
         )
     return encoder, by_block
-
-
-def _maker(
-    task: CachedTask, by_block: BlockEncoder, labels: BlockLabels
-) -> Callable[[Sequence[int]], CrfExamples]:
-    """Makes the examples of some blocks."""
-
-    def made(numbers: Sequence[int]) -> CrfExamples:
-        pieces: list[tuple[FeatureRows, NDArray[np.int32]]] = []
-        for number in numbers:
-            table = task.cache.block(number)
-            block = replace(table, columns={name: table.columns[name] for name in task.columns})
-            pieces.append((by_block.rows(block, task.threads), labels.ids(table)))
-        return CrfExamples(
-            _end_to_end([rows.sentences for rows, _ in pieces]),
-            _end_to_end([rows.ptr for rows, _ in pieces]),
-            np.concatenate([rows.ids for rows, _ in pieces]),
-            np.concatenate([y for _, y in pieces]),
-        )
-
-    return made
 
 
 def _end_to_end(bounds: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
