@@ -2,7 +2,9 @@
 
 import os
 import pickle
+import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,6 +18,7 @@ from chaffinch.engines.engine import EngineError
 from chaffinch.errors import ConfigError, DataError
 from commandline import run  # noqa: F401
 
+BEFORE = set(os.environ)
 WORDS = [["Ann", "went", "home"], ["Bob", "saw", "Ann", "."], ["the", "dog", "barks"]]
 TAGS = [["B-PER", "O", "O"], ["B-PER", "O", "B-PER", "O"], ["O", "O", "O"]]
 
@@ -66,8 +69,57 @@ def test_the_shards_of_a_process_that_dies_are_done_by_others(tmp_path):
     assert dict(Processes(2).map(Squares(3, tmp_path / "once"), range(6))) == {n: n * n for n in range(6)}
 
 
+class Parent:
+    """A job that tells its own process and the one that has made it."""
+
+    def open(self):
+        return None
+
+    def run(self, state, shard):
+        return os.getpid(), os.getppid()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere workers are new interpreters")
+def test_workers_are_forked_by_a_server_without_threads():
+    engine = Processes(1)
+    results = engine.map(Parent(), [0, 1])
+    _, (_, server) = next(results)
+    assert server != os.getpid()
+    assert len(os.listdir(f"/proc/{server}/task")) == 1
+    assert len(list(results)) == 1
+    assert not {"OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"} & (set(os.environ) - BEFORE)
+
+
+DRIVER = """
+import os, signal
+from chaffinch.engines import Processes
+from test_engines import Parent
+
+if __name__ == "__main__":
+    for _, (worker, _) in Processes(2).map(Parent(), range(50)):
+        print(worker, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_workers_end_if_their_driver_is_killed(tmp_path):
+    (tmp_path / "driver.py").write_text(DRIVER)
+    env = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+    with (tmp_path / "told").open("w") as told:  # a file: workers that live on would keep a pipe open
+        ended = subprocess.run(
+            [sys.executable, str(tmp_path / "driver.py")], check=False, stdout=told, stderr=told, env=env
+        )
+    assert ended.returncode == -9, (tmp_path / "told").read_text()
+    worker = int((tmp_path / "told").read_text().split()[0])
+    end = time.monotonic() + 60
+    while Path(f"/proc/{worker}").exists():
+        assert time.monotonic() < end, "the worker waits for ever"
+        time.sleep(0.05)
+
+
 def test_processes_that_always_die_are_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr("chaffinch.engines.engine.RESTARTS", 0)
+    monkeypatch.setattr("chaffinch.engines.processes.RESTARTS", 0)
     (tmp_path / "once").touch()
     with pytest.raises(EngineError, match="of 1 shards are left"):
         list(Processes(1).map(Squares(3, tmp_path / "once"), [3]))

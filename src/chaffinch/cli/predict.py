@@ -11,7 +11,7 @@ import typer
 
 from chaffinch.cli.console import progress_bar
 from chaffinch.corpus import FORMATS
-from chaffinch.engines.engine import ENGINES, engine_named
+from chaffinch.engines import ENGINES, engine_named
 from chaffinch.engines.prediction import MANIFEST, FilePrediction, digest_of, predict_files
 from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators import load

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from chaffinch.engines.engine import engine_named
+from chaffinch.engines.named import engine_named
 from chaffinch.learners.shards import Sharding
 
 FOLDER = ".shards"  # beside the model, with its name before it
