@@ -150,7 +150,7 @@ def test_the_verdict_names_what_is_saved_or_that_nothing_is() -> None:
     assert "No strategy is better than random" in same.verdict()
     found = Simulation({"random": chance, "doubt": better}, "tokens", "accuracy", 100)
     assert better.cost_of(0.7) == pytest.approx({"rows": 10.0, "units": 30.0, "corrections": 5.0})
-    assert "with 50% fewer tokens and -50% corrections" in found.verdict()
+    assert "with 50% (50% to 50%) fewer tokens and -50% corrections" in found.verdict()
     uneven = curve("mixed", [[0.5, 0.59, 0.9], [0.5, 0.61, 0.91], [0.5, 0.57, 0.89]])
     found = Simulation({"random": chance, "mixed": uneven}, "tokens", "accuracy", 100)
     tokens, worst = found.worst("mixed")
@@ -163,6 +163,27 @@ def test_the_verdict_names_what_is_saved_or_that_nothing_is() -> None:
         (0.1 + 0.0) / 2
     )  # at 30 tokens random's last score, at 60 too
     assert better.cost_of(0.9) is None
+
+
+def test_the_interval_of_a_saving_is_that_of_a_mean_if_the_saving_is_linear() -> None:
+    """Random ends at 0.7 after 60 tokens; the strategy of seed i is at 0.5 + slope_i * tokens, and slopes are alike."""
+    chance = curve("random", [[0.5, 0.6, 0.7]] * 4)
+    spent = np.array([[0.0, 28.0, 60.0], [0.0, 32.0, 60.0], [0.0, 29.0, 60.0], [0.0, 31.0, 60.0]])
+    quick = Curve("doubt", spent, spent, spent, np.array([[0.5, 0.7, 0.8]] * 4))
+    found = Simulation({"random": chance, "doubt": quick}, "tokens", "accuracy", 100)
+    saved = found.saving("doubt")
+    own = 1 - spent[:, 1] / 60
+    half = 3.182 * own.std(ddof=1) / 2
+    assert saved is not None
+    assert (saved.mean, saved.low, saved.high) == pytest.approx(
+        (own.mean(), own.mean() - half, own.mean() + half)
+    )
+    one = Simulation({"random": curve("random", [[0.5, 0.7]]), "doubt": curve("doubt", [[0.5, 0.8]])}, "", "", 1)
+    alone = one.saving("doubt")
+    assert alone is not None
+    assert alone.low == -np.inf  # one seed has no interval
+    worse = Simulation({"random": chance, "doubt": curve("doubt", [[0.5, 0.6, 0.69]] * 4)}, "tokens", "", 1)
+    assert worse.saving("doubt") is None
 
 
 def test_commands_write_a_queue_for_tools_and_curves(

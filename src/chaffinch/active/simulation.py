@@ -52,6 +52,11 @@ class Curve:
     corrections: Table
     score: Table
 
+    def of_seeds(self, which: NDArray[np.int64]) -> "Curve":
+        """The curve of some of the seeds, by number."""
+        spent = (self.rows, self.units, self.corrections, self.score)
+        return Curve(self.strategy, *(table[which] for table in spent))
+
     def cost_of(self, wanted: float) -> dict[str, float] | None:
         """The cost of reaching a score, interpolated on the mean curve; None if it is never reached."""
         mean = self.score.mean(axis=0)
@@ -80,6 +85,16 @@ class Gain:
         return f"{100 * self.mean:+.2f} ({100 * self.low:+.2f} to {100 * self.high:+.2f})"
 
     @property
+    def shares(self) -> str:
+        """As whole per cents; without an interval if there is none.
+
+        >>> Gain(0.4, 0.35, 0.45).shares, Gain(0.4, -math.inf, math.inf).shares
+        ('40% (35% to 45%)', '40%')
+        """
+        bounds = f" ({self.low:.0%} to {self.high:.0%})" if math.isfinite(self.low) else ""
+        return f"{self.mean:.0%}{bounds}"
+
+    @property
     def verdict(self) -> str:
         """better, worse or level."""
         return "better" if self.low > 0 else "worse" if self.high < 0 else "level"
@@ -97,6 +112,32 @@ class Simulation:
     def gain(self, strategy: str) -> Gain:
         """The strategy's curve against that of random sampling, at the same number of units."""
         return _paired(self._differences(strategy).mean(axis=1))
+
+    def saving(self, strategy: str) -> Gain | None:
+        """The share of units that the strategy saves until it reaches the last score of random; None: it does not.
+
+        The interval is the jackknife's: with S(-i) the saving without seed i and n seeds,
+
+            S_i = n S - (n - 1) S(-i)        interval: that of the mean of S_1 .. S_n, by Student's t
+
+        since S is a function of mean curves. It has no bounds if S(-i) does not exist for some i.
+        """
+        every = np.arange(len(self.curves[BASELINE].score))
+        whole = self._saving(strategy, every)
+        if whole is None:
+            return None
+        left = [self._saving(strategy, np.delete(every, i)) for i in every] if len(every) > 1 else []
+        known = [one for one in left if one is not None]
+        if len(known) < max(2, len(every)):
+            return Gain(whole, -math.inf, math.inf)
+        found = _paired(len(every) * whole - (len(every) - 1) * np.array(known))
+        half = (found.high - found.low) / 2
+        return Gain(whole, whole - half, whole + half)
+
+    def _saving(self, strategy: str, seeds: NDArray[np.int64]) -> float | None:
+        chance = self.curves[BASELINE].of_seeds(seeds)
+        cost = self.curves[strategy].of_seeds(seeds).cost_of(float(chance.score.mean(axis=0)[-1]))
+        return None if cost is None else 1 - cost["units"] / float(chance.units.mean(axis=0)[-1])
 
     def worst(self, strategy: str) -> tuple[int, Gain]:
         """The number of units at which the strategy does worst against random sampling, and the difference there."""
@@ -130,10 +171,11 @@ class Simulation:
         cost = self.curves[best].cost_of(wanted)
         if cost is None:
             return f"{said}, but does not reach the last score of random, {100 * wanted:.2f} %."
-        units = float(chance.units.mean(axis=0)[-1])
+        saved = self.saving(best)
+        assert saved is not None
         corrections = float(chance.corrections.mean(axis=0)[-1])
         return (
-            f"{said}; it reaches the last score of random, {100 * wanted:.2f} %, with {1 - cost['units'] / units:.0%} "
+            f"{said}; it reaches the last score of random, {100 * wanted:.2f} %, with {saved.shares} "
             f"fewer {self.unit} and {cost['corrections'] / max(corrections, 1) - 1:+.0%} corrections."
         )
 

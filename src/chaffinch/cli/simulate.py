@@ -67,7 +67,8 @@ def command(
     """Find out on labelled data whether choosing what to label pays, and by how much.
 
     The data is played back as if it had no labels: each strategy starts with the same number of rows, asks for further
-    batches, and is scored on held-out data after each. Differences to random are paired by seed, with 95 % intervals.
+    batches, and is scored on held-out data after each. Differences to random are paired by seed, and they and the share
+    of tokens or texts that is saved have 95 % intervals.
     """
     if report is not None:
         refuse_unwritable(report)
@@ -120,15 +121,17 @@ def _rows(found: Simulation) -> list[list[str]]:
         spent = ["not reached"] * 3 if cost is None else [f"{cost[key]:,.0f}" for key in cost]
         row = [name, f"{100 * mean[0]:.2f}", f"{100 * mean[-1]:.2f}", *spent]
         if name == BASELINE:
-            made.append([*row, "", ""])
+            made.append([*row, "", "", ""])
         else:
-            made.append([*row, str(found.gain(name)), str(found.worst(name)[1])])
+            saved = found.saving(name)
+            share = "not reached" if saved is None else saved.shares
+            made.append([*row, share, str(found.gain(name)), str(found.worst(name)[1])])
     return made
 
 
 def _head(found: Simulation) -> list[str]:
     spent = ["rows", found.unit, "corrections"]
-    return ["strategy", "start", "end", *spent, f"{found.score} above random", "at its worst budget"]
+    return ["strategy", "start", "end", *spent, f"fewer {found.unit}", f"{found.score} above random", "at its worst budget"]
 
 
 def _show(found: Simulation) -> None:
@@ -158,7 +161,12 @@ def _plain(found: Simulation) -> dict[str, Any]:
 
 def _gains(found: Simulation, name: str) -> dict[str, Any]:
     units, worst = found.worst(name)
-    return {"gain": vars(found.gain(name)), "worst": {found.unit: units, **vars(worst)}}
+    saved = found.saving(name)
+    return {
+        "gain": vars(found.gain(name)),
+        "worst": {found.unit: units, **vars(worst)},
+        "saving": None if saved is None else vars(saved),
+    }
 
 
 def _page(found: Simulation) -> Page:
