@@ -52,12 +52,25 @@ async def answered(
     server: "Server", served: ServedModel, version: Version, rows: list[InputRow], asked: Asked, *, own: bool
 ) -> list[Answer]:
     """The answers to rows; corrected inputs are answered as corrected, unless the model's own answer is asked for."""
+    pins, rest = split_from_pins(served, rows, own=own)
+    found = await server.batches.ask(served.answering, version, rest, asked) if rest or pins is None else []
+    return found if pins is None else joined_with_pins(pins, found)
+
+
+def split_from_pins(
+    served: ServedModel, rows: list[InputRow], *, own: bool
+) -> tuple[list[Answer | None] | None, list[InputRow]]:
+    """The corrected answers to rows, None for the others; and those others. No list: the model answers all of them."""
     if own or not served.corrections.pins:
-        return await server.batches.ask(served.answering, version, rows, asked)
+        return None, rows
     found = [served.pinned(row) for row in rows]
-    rest = [row for row, pin in zip(rows, found, strict=True) if pin is None]
-    others = iter(await server.batches.ask(served.answering, version, rest, asked) if rest else ())
-    return [next(others) if pin is None else pin for pin in found]
+    return found, [row for row, pin in zip(rows, found, strict=True) if pin is None]
+
+
+def joined_with_pins(pins: list[Answer | None], found: list[Answer]) -> list[Answer]:
+    """The answers to all rows, in order."""
+    others = iter(found)
+    return [next(others) if pin is None else pin for pin in pins]
 
 
 def _ruled(

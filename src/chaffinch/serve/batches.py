@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from typing import Any
+from typing import Any, Protocol
 
 from chaffinch.errors import ChaffinchError
 from chaffinch.serve.answers import Answer, Answering, InputRow
@@ -13,7 +13,21 @@ from chaffinch.serve.versions import Version
 AT_ONCE = 3_000  # units of work that are done on the event loop, about a token each; more goes to a thread
 MOST_WAITING = 64  # large requests that wait for a thread
 
-Waiting = tuple[Sequence[InputRow], "asyncio.Future[list[Answer]]"]
+
+class Answered(Protocol):
+    """Who waits for answers: a future, or what acts as one."""
+
+    def done(self) -> bool:
+        """Whether nobody waits any more."""
+
+    def set_result(self, answers: list[Answer], /) -> None:
+        """Give the answers."""
+
+    def set_exception(self, fault: BaseException, /) -> None:
+        """Give the error instead."""
+
+
+Waiting = tuple[Sequence[InputRow], Answered]
 
 
 class Batches:
@@ -31,15 +45,26 @@ class Batches:
         self, answering: Answering, version: Version, rows: Sequence[InputRow], asked: Asked
     ) -> list[Answer]:
         """The answers to some rows, in order."""
-        work = sum(map(answering.cost, rows)) * (1 + asked.kbest)
-        if work > AT_ONCE:
-            return await self.apart(answering.answers, version.model, rows, asked)
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[list[Answer]] = loop.create_future()
+        answer: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
+        if self.offer(answering, version, rows, asked, answer):
+            return await answer
+        return await self.apart(answering.answers, version.model, rows, asked)
+
+    def offer(
+        self,
+        answering: Answering,
+        version: Version,
+        rows: Sequence[InputRow],
+        asked: Asked,
+        answer: Answered,
+    ) -> bool:
+        """Whether the rows are answered in this turn's batch; if not, they are too much work for it."""
+        if sum(map(answering.cost, rows)) * (1 + asked.kbest) > AT_ONCE:
+            return False
         if not self._waiting:
-            loop.call_soon(self._flush)
+            asyncio.get_running_loop().call_soon(self._flush)
         self._waiting.setdefault((answering, version, asked), []).append((rows, answer))
-        return await answer
+        return True
 
     async def apart(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """Do large work in a thread, so that others are answered meanwhile."""

@@ -1,7 +1,9 @@
-"""Connections: how many there are at most, and how long one may be idle or send its headers."""
+"""Connections: how many there are at most, how long one may be idle or send its headers, and the quick way to an answer."""
 
 from collections import OrderedDict
 from typing import Any
+
+from chaffinch.serve.exchange import Exchange, Quick
 
 MOST_HEADER_BYTES = 1 << 16
 HEADERS_WITHIN = 10.0  # seconds from the opening of a connection, or from its last answer, to a whole request
@@ -51,8 +53,11 @@ class Connections:
         self._busy.discard(one)
 
 
-def bounded_protocol(connections: Connections) -> Any:
-    """uvicorn's protocol for HTTP, within these bounds."""
+def bounded_protocol(connections: Connections, quick: Quick) -> Any:
+    """uvicorn's protocol for HTTP, within these bounds.
+
+    quick: is offered every request that comes in one piece; those that it does not take go the way of ASGI
+    """
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
     class Bounded(HttpToolsProtocol):  # type: ignore[misc]
@@ -60,6 +65,8 @@ def bounded_protocol(connections: Connections) -> Any:
 
         deadline: Any = None
         header_bytes = 0
+        begun = False  # a request, of which not all headers have come
+        held: list[bytes] | None = None  # the body so far of a request that quick may take
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -73,9 +80,15 @@ def bounded_protocol(connections: Connections) -> Any:
             connections.gone(self)
             super().connection_lost(exc)
 
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.begun:
+                self._expect()
+            if self.held is not None:  # the rest of the body is still to come
+                self._release()
+
         def on_message_begin(self) -> None:
-            self.header_bytes = 0
-            self._expect()
+            self.header_bytes, self.begun = 0, True
             super().on_message_begin()
 
         def on_header(self, name: bytes, value: bytes) -> None:
@@ -87,9 +100,29 @@ def bounded_protocol(connections: Connections) -> Any:
             super().on_header(name, value)
 
         def on_headers_complete(self) -> None:
+            self.begun = False
             self._met()
             connections.busy(self)
-            super().on_headers_complete()
+            if quick.path == self.url and (self.cycle is None or self.cycle.response_complete):
+                self.held = []
+            else:
+                super().on_headers_complete()
+
+        def on_body(self, body: bytes) -> None:
+            if self.held is None:
+                super().on_body(body)
+            else:
+                self.held.append(body)
+
+        def on_message_complete(self) -> None:
+            if self.held is not None:
+                if self._plain():
+                    asked = Exchange(self)
+                    if quick.take(asked, self.headers, b"".join(self.held)):
+                        self.held, self.cycle = None, asked
+                        return
+                self._release()
+            super().on_message_complete()
 
         def on_response_complete(self) -> None:
             connections.idle(self)
@@ -97,6 +130,26 @@ def bounded_protocol(connections: Connections) -> Any:
 
         def timeout_keep_alive_handler(self) -> None:
             self._shut()
+
+        def _plain(self) -> bool:
+            """Whether the request wants nothing special of the connection, and the client reads its answers."""
+            parser = self.parser
+            return (
+                parser.get_method() == b"POST"
+                and parser.get_http_version() == "1.1"
+                and parser.should_keep_alive()
+                and not parser.should_upgrade()
+                and not self.expect_100_continue
+                and not self.flow.write_paused
+            )
+
+        def _release(self) -> None:
+            """Let a request that was held go the way of ASGI."""
+            held, self.held = self.held or [], None
+            if not self.transport.is_closing():
+                super().on_headers_complete()
+                for body in held:
+                    super().on_body(body)
 
         def _expect(self) -> None:
             if self.deadline is None:

@@ -88,15 +88,8 @@ class Endpoint:
             made = await self._made(method, scope, receive)
             if isinstance(made, Raw):
                 status = made.status
-        except RequestError as e:
-            status, made = e.status, {"error": str(e)}
-        except ChaffinchError as e:
-            status, made = 400, {"error": str(e)}
-        except TimeoutError:
-            status, made = 408, {"error": "the request did not come in time: send it faster, or in parts"}
-        except Exception:
-            log.exception("%s %s failed", method, self.route)
-            status, made = 500, {"error": "the server failed at this request; its log says why"}
+        except Exception as e:
+            status, made = fault(e, method, self.route)
         self.server.metrics.request(self.route, status, time.perf_counter() - start)
         await self._send(send, status, made, method)
 
@@ -144,6 +137,18 @@ class Endpoint:
             async with asyncio.timeout(ANSWER_WITHIN):
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
+
+
+def fault(error: BaseException, method: str, route: str) -> tuple[int, dict[str, str]]:
+    """The status and the answer of an error; what is the server's own fault is logged."""
+    if isinstance(error, RequestError):
+        return error.status, {"error": str(error)}
+    if isinstance(error, ChaffinchError):
+        return 400, {"error": str(error)}
+    if isinstance(error, TimeoutError):
+        return 408, {"error": "the request did not come in time: send it faster, or in parts"}
+    log.error("%s %s failed", method, route, exc_info=error)
+    return 500, {"error": "the server failed at this request; its log says why"}
 
 
 async def _body(receive: Any, headers: Mapping[str, str], most: int) -> bytes:

@@ -10,6 +10,7 @@ from pathlib import Path
 from chaffinch.errors import ConfigError, missing_extra
 from chaffinch.serve.app import IDLE_BEFORE_RETRAINING, MAX_BODY, MOST_CONNECTIONS, Server
 from chaffinch.serve.connections import Connections, bounded_protocol
+from chaffinch.serve.exchange import Quick
 from chaffinch.serve.journal import Journal
 from chaffinch.serve.security import is_loopback, new_token
 from chaffinch.serve.served import served_models
@@ -64,7 +65,7 @@ def run(options: Options, told: Callable[[str], object]) -> None:
     logging.getLogger("chaffinch.serve").setLevel(logging.INFO)
     config = uvicorn.Config(
         server.app,
-        http=bounded_protocol(server.connections),
+        http=bounded_protocol(server.connections, Quick(server)),
         loop="uvloop",
         ws="none",
         lifespan="on",

@@ -1,0 +1,128 @@
+"""The quick way of a request to /predict: no task, no ASGI, and head and body of the answer in one write.
+
+A request takes it if it comes in one piece and can be answered in a micro-batch. Whatever is special about another one,
+an error too, is left to the handlers.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from chaffinch.errors import ChaffinchError
+from chaffinch.serve.answers import Answer
+from chaffinch.serve.asking import joined_with_pins, split_from_pins
+from chaffinch.serve.endpoint import FIXED_HEADERS, fault
+from chaffinch.serve.messages import Asked, PredictBody, RequestError
+from chaffinch.serve.security import LINES
+
+if TYPE_CHECKING:
+    from chaffinch.serve.app import Server
+
+ROUTE = "/predict"
+MOST_BODY = 1 << 16  # bytes that are decoded on the event loop
+_HEAD = b"".join(b"%s: %s\r\n" % pair for pair in [(b"content-type", b"application/json"), *FIXED_HEADERS])
+_OK = b"HTTP/1.1 200 OK\r\n" + _HEAD + b"content-length: "
+
+log = logging.getLogger("chaffinch.serve")
+
+
+class Exchange:
+    """A request that waits for its answers in a micro-batch, and its connection; has what uvicorn asks of a cycle.
+
+    finish: makes status and content of the result, or of the error
+    """
+
+    message_event: ClassVar[asyncio.Event] = asyncio.Event()  # nobody waits for it
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self.response_complete = self.disconnected = False
+        self.keep_alive = True
+        self.finish: Callable[[Any], tuple[int, bytes]]
+
+    def done(self) -> bool:
+        """Whether nobody waits for the answer."""
+        return self.disconnected or self.response_complete
+
+    def set_result(self, answers: list[Answer]) -> None:
+        """Send them."""
+        self._send(answers)
+
+    def set_exception(self, fault: BaseException) -> None:
+        """Send what is wrong."""
+        self._send(fault)
+
+    def _send(self, found: Any) -> None:
+        self.response_complete = True
+        connection = self.connection
+        if connection.transport.is_closing():
+            return
+        status, content = self.finish(found)
+        head = _OK if status == 200 else _head(status)
+        connection.transport.write(b"%s%d\r\n\r\n%s" % (head, len(content), content))
+        if not self.keep_alive:
+            connection.transport.close()
+        connection.on_response_complete()
+
+
+class Quick:
+    """Takes requests to /predict for a server."""
+
+    path = ROUTE.encode()
+
+    def __init__(self, server: "Server") -> None:
+        self._server = server
+
+    def take(self, exchange: Exchange, headers: list[tuple[bytes, bytes]], body: bytes) -> bool:
+        """Whether the request is taken; if not, nothing has happened."""
+        start, server = time.perf_counter(), self._server
+        if len(body) > min(MOST_BODY, server.max_body) or not self._admitted(exchange.connection, headers):
+            return False
+        try:
+            asked_for: PredictBody = server.decode(PredictBody, body)
+            if asked_for.tasks is not None or asked_for.rules:
+                return False
+            served = server.model(asked_for.model)
+            version = served.versions.find(asked_for.version)
+            rows = served.answering.rows(version.model, asked_for)
+            asked = Asked.of(asked_for)
+            pins, rest = split_from_pins(served, rows, own=asked_for.version is not None)
+        except (ChaffinchError, RequestError):
+            return False
+
+        def finish(found: Any) -> tuple[int, bytes]:
+            status = 200
+            if isinstance(found, BaseException):
+                status, made = fault(found, "POST", ROUTE)
+            else:
+                results = found if pins is None else joined_with_pins(pins, found)
+                made = {"model": served.name, "version": version.name, "results": results}
+            content: bytes = server.encode(made)
+            server.metrics.request(ROUTE, status, time.perf_counter() - start)
+            return status, content
+
+        exchange.finish = finish
+        return bool(rest) and server.batches.offer(served.answering, version, rest, asked, exchange)
+
+    def _admitted(self, connection: Any, headers: list[tuple[bytes, bytes]]) -> bool:
+        """Whether the guard lets it through; headers that came before on this connection are known to it."""
+        told = [pair for pair in headers if pair[0] != b"content-length"]
+        if told == getattr(connection, "admitted", None):
+            return True
+        named = {name.decode("latin-1"): value.decode("latin-1") for name, value in told}
+        try:
+            self._server.guard.check("POST", named)
+        except RequestError:
+            return False
+        if named["content-type"].startswith(LINES):
+            return False
+        connection.admitted = told
+        return True
+
+
+def _head(status: int) -> bytes:
+    """The head of an answer with an error."""
+    return b"HTTP/1.1 %d %s\r\n%scontent-length: " % (status, HTTPStatus(status).phrase.encode(), _HEAD)
