@@ -178,7 +178,9 @@ def test_the_interval_of_a_saving_is_that_of_a_mean_if_the_saving_is_linear() ->
     assert (saved.mean, saved.low, saved.high) == pytest.approx(
         (own.mean(), own.mean() - half, own.mean() + half)
     )
-    one = Simulation({"random": curve("random", [[0.5, 0.7]]), "doubt": curve("doubt", [[0.5, 0.8]])}, "", "", 1)
+    one = Simulation(
+        {"random": curve("random", [[0.5, 0.7]]), "doubt": curve("doubt", [[0.5, 0.8]])}, "", "", 1
+    )
     alone = one.saving("doubt")
     assert alone is not None
     assert alone.low == -np.inf  # one seed has no interval

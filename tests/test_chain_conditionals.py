@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from chaffinch import Tagger
-from chaffinch.model.chain_conditionals import conditionals, entropies, is_markov, span_probabilities
+from chaffinch.model.chain_conditionals import Decided, conditionals, entropies, is_markov, span_probabilities
 from chaffinch.text.schemes import BIO, spans
+from chaffinch.text.schemes.legality import SpanArrays
 from chaffinch.text.table import TokenTable
 
 WORDS = "a b c d e".split()
@@ -48,10 +49,34 @@ def test_span_probabilities_equal_those_of_each_distribution(tagger: Tagger, tab
         [*own, *(type(own[0])("X", 0, end) for end in range(1, len(words) + 1))] if own else []
         for own, words in zip(found, table.lists("w"), strict=True)
     ]
-    given = span_probabilities(tagger.model_, table, every, 1)
-    assert sum(map(len, given)) > 30
-    for d, own, p in zip(tagger.distributions(table), every, given, strict=True):
-        assert p == pytest.approx([d.span_probability(s.start, s.end, s.label) for s in own], abs=1e-8)
+    asked = SpanArrays.of_lists(every)
+    given = span_probabilities(tagger.model_, table, asked, 1)
+    assert len(given) > 30
+    assert given.tobytes() == span_probabilities(tagger.model_, table, asked, 2).tobytes()
+    exact = [
+        d.span_probability(s.start, s.end, s.label)
+        for d, own in zip(tagger.distributions(table), every, strict=True)
+        for s in own
+    ]
+    assert given.tolist() == pytest.approx(exact, abs=1e-8)
+    known = Decided.of(tagger.model_, table, 1)
+    assert known is not None
+    assert known.ids.tolist() == tagger.model_.decode(table, 1).tolist()
+    assert (tagger.model_.labels.collapsed(known.p) == tagger.model_.marginals(table, 1)).all()
+    assert span_probabilities(tagger.model_, table, asked, 1, known).tolist() == pytest.approx(
+        exact, abs=1e-5
+    )
+
+
+def test_spans_outside_their_sentence_are_refused(tagger: Tagger) -> None:
+    table = TokenTable.from_lists({"w": [["a", "b"], ["c"]]})
+    for wrong in ([("X", 0, 3)], [("X", 1, 1)], [("X", -1, 1)]):
+        with pytest.raises(ValueError, match="must have tokens of its sentence"):
+            span_probabilities(tagger.model_, table, SpanArrays.of_lists([wrong, []]), 1)
+    with pytest.raises(ValueError, match="the spans of each sentence"):
+        span_probabilities(tagger.model_, table, SpanArrays.of_lists([[]]), 1)
+    unknown = span_probabilities(tagger.model_, table, SpanArrays.of_lists([[], [("Z", 0, 1)]]), 1)
+    assert unknown.tolist() == [0.0]  # no label marks such a span
 
 
 def test_entropies_and_marginals_equal_those_of_each_distribution(tagger: Tagger, table: TokenTable) -> None:

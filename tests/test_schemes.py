@@ -16,7 +16,7 @@ from seqeval.scheme import auto_detect as seqeval_detect
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text import schemes
 from chaffinch.text.schemes import SCHEMES, Scheme, TokenSpan
-from chaffinch.text.schemes.legality import spans_of_ids
+from chaffinch.text.schemes.legality import span_arrays
 
 NAMES = list(SCHEMES)
 TYPES = ("x", "y-z")
@@ -204,4 +204,4 @@ def test_spans_of_many_sentences_are_those_of_each(data: st.DataObject, name: st
     ptr = np.concatenate([[0], np.cumsum([len(ids) for ids in own])]).astype(np.int64)
     ids = np.array([y for sentence in own for y in sentence], np.int32)
     expected = [schemes.spans([labels[y] for y in sentence], scheme) for sentence in own]
-    assert spans_of_ids(ids, ptr, labels, scheme) == expected
+    assert span_arrays(ids, ptr, labels, scheme).lists() == expected

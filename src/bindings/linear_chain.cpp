@@ -6,6 +6,7 @@
 #include "arrays.hpp"
 #include "readings.hpp"
 
+#include <algorithm>
 #include <optional>
 
 namespace chaffinch::bindings {
@@ -32,6 +33,32 @@ scorers::LinearChain made(Matrix unary, Row start, Row end, Matrix pair, std::op
     return scorers::LinearChain(unary.data(), static_cast<std::int64_t>(unary.shape(0)), static_cast<std::int64_t>(Y),
                        start.data(), end.data(), pair.data(), triple ? triple->data() : nullptr,
                        first ? first->data() : nullptr, last ? last->data() : nullptr);
+}
+
+scorers::AskedSpans checked_spans(const scorers::LinearChain& chain, const scorers::SentenceRows& x,
+                                  const In<std::int64_t>& span_ptr, const In<std::int64_t>& begin,
+                                  const In<std::int64_t>& end, const In<std::int32_t>& kind,
+                                  const In<std::int32_t, 2>& opens, const In<std::int32_t, 2>& goes) {
+    expect(!chain.second_order(), "LinearChain: spans have probabilities in chains of order 1");
+    expect(span_ptr.size() == x.sentences.size() && rises(span(span_ptr), begin.size()),
+           "LinearChain: span_ptr must have the spans of each sentence");
+    expect(end.size() == begin.size() && kind.size() == begin.size(),
+           "LinearChain: begin, end and kind must have equal lengths");
+    expect(opens.shape(0) == goes.shape(0), "LinearChain: opens and goes must have a row for each kind");
+    const auto within = [](const auto& labels, std::int64_t Y) {
+        return std::ranges::all_of(span(labels), [Y](std::int32_t y) { return y >= -1 && y < Y; });
+    };
+    expect(within(opens, chain.labels()) && within(goes, chain.labels()), "LinearChain: a label is out of range");
+    for (std::size_t n = 0; n < x.size(); ++n) {
+        const std::int64_t T = x.sentences[n + 1] - x.sentences[n];
+        for (std::int64_t s = span_ptr.data()[n]; s < span_ptr.data()[n + 1]; ++s) {
+            expect(begin.data()[s] >= 0 && begin.data()[s] < end.data()[s] && end.data()[s] <= T,
+                   "LinearChain: a span must have tokens of its sentence");
+            expect(kind.data()[s] >= 0 && static_cast<std::size_t>(kind.data()[s]) < opens.shape(0),
+                   "LinearChain: a kind is out of range");
+        }
+    }
+    return {span(span_ptr), span(begin), span(end), span(kind), span(opens), span(goes), opens.shape(0)};
 }
 
 } // namespace
@@ -76,7 +103,49 @@ void bind_linear_chain(nb::module_& m) {
             },
             nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(),
             nb::arg("temperature"), nb::arg("threads") = 0, nb::arg("values").noconvert() = nb::none(),
-            "The same as marginals with every score divided by a temperature; log Z of -inf: no labelling is possible.");
+            "The same as marginals with every score divided by a temperature; log Z of -inf: no labelling is possible.")
+        .def(
+            "decide",
+            [](const scorers::LinearChain& self, In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids,
+               float temperature, std::size_t threads, const Values& values) {
+                expect(temperature > 0, "LinearChain: the temperature must be positive");
+                const scorers::SentenceRows x = checked(self, sentences, ptr, ids, values);
+                std::vector<std::int32_t> labels(ptr.size() - 1);
+                std::vector<float> out((ptr.size() - 1) * static_cast<std::size_t>(self.labels()));
+                std::vector<double> log_z(x.size());
+                {
+                    Unlocked unlocked;
+                    self.decide(x, temperature, threads, labels, out, log_z);
+                }
+                return std::tuple(given(std::move(labels)), given(std::move(out)), given(std::move(log_z)));
+            },
+            nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(),
+            nb::arg("temperature"), nb::arg("threads") = 0, nb::arg("values").noconvert() = nb::none(),
+            "The best labels as of tag, and marginals and log Z as of marginals_at.")
+        .def(
+            "span_probabilities",
+            [](const scorers::LinearChain& self, In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids,
+               double temperature, In<std::int64_t> span_ptr, In<std::int64_t> begin, In<std::int64_t> end,
+               In<std::int32_t> kind, In<std::int32_t, 2> opens, In<std::int32_t, 2> goes,
+               const std::optional<In<double, 2>>& p, std::size_t threads, const Values& values) {
+                expect(temperature > 0, "LinearChain: the temperature must be positive");
+                const scorers::SentenceRows x = checked(self, sentences, ptr, ids, values);
+                const scorers::AskedSpans spans = checked_spans(self, x, span_ptr, begin, end, kind, opens, goes);
+                expect(!p || (p->shape(0) == ptr.size() - 1 && p->shape(1) == static_cast<std::size_t>(self.labels())),
+                       "LinearChain: p must have a row for each token");
+                std::vector<double> out(begin.size());
+                {
+                    Unlocked unlocked;
+                    self.span_probabilities(x, temperature, spans, p ? p->data() : nullptr, threads, out);
+                }
+                return given(std::move(out));
+            },
+            nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(),
+            nb::arg("temperature"), nb::arg("span_ptr").noconvert(), nb::arg("begin").noconvert(),
+            nb::arg("end").noconvert(), nb::arg("kind").noconvert(), nb::arg("opens").noconvert(),
+            nb::arg("goes").noconvert(), nb::arg("p").noconvert() = nb::none(), nb::arg("threads") = 0,
+            nb::arg("values").noconvert() = nb::none(),
+            "The probability of each span of a sentence: a label of opens[kind], then labels of goes[kind], none after it.");
     bind_readings(bound);
 }
 

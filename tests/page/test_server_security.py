@@ -114,6 +114,135 @@ def test_no_path_of_the_disk_can_be_reached(server: Client) -> None:
         assert server.ask(f"/export?{query}", headers=headers)[0] in (400, 404), query
 
 
+def raw_request(body: bytes, path: str = "/predict", version: str = "1.1", **further: str) -> bytes:
+    headers = {
+        "host": "127.0.0.1",
+        "content-type": "application/json",
+        "x-chaffinch-token": TOKEN,
+        "content-length": str(len(body)),
+        **{name.replace("_", "-"): value for name, value in further.items()},
+    }
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return f"POST {path} HTTP/{version}\r\n{lines}\r\n".encode() + body
+
+
+def raw_answers(server: Client, pieces: list[bytes], count: int = 1) -> list[tuple[int, bytes]]:
+    """Send pieces one by one on a connection, and read this many answers."""
+    found: list[tuple[int, bytes]] = []
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as client:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for piece in pieces:
+            client.sendall(piece)
+            time.sleep(0.05 if len(pieces) > 1 else 0)
+        with client.makefile("rb") as lines:
+            while len(found) < count:
+                status = int(lines.readline().split()[1])
+                size = 0
+                while (line := lines.readline()) != b"\r\n":
+                    name, _, value = line.partition(b":")
+                    size = int(value) if name == b"content-length" else size
+                if status != 100:
+                    found.append((status, lines.read(size)))
+    return found
+
+
+def test_requests_in_one_piece_and_in_several_are_answered_alike(server: Client) -> None:
+    bodies = [
+        b'{"text": "Ann lives in Rome"}',
+        b'{"texts": ["Bob left Oslo .", "", "Ann"], "kbest": 2}',
+        b'{"tokens": ["Ann", "left"], "probabilities": true}',
+        b'{"text": "Ann", "probabilities": false}',
+        b'{"text": "Ann", "version": "crf-99"}',
+        b'{"text": "Ann", "model": "nobody"}',
+        b'{"text": "Ann", "kbest": 0}',
+        b'{"text": "Ann"',
+        b'{"texts": "Ann"}',
+        b'{"tokens": [["Ann", "x"]]}',
+        b"{}",
+        b"",
+        b'{"text": "Ann", "rules": {"once": ["PER"]}}',
+    ]
+    for body in bodies:
+        whole = raw_request(body)
+        (expected,) = raw_answers(server, [whole])
+        for pieces in (
+            [whole[:20], whole[20:]],
+            [whole[: len(whole) - len(body)], body],
+            [whole[:-3], whole[-3:]],
+            [raw_request(body, connection="close")],
+            [raw_request(body, version="1.0")],
+            [raw_request(body, expect="100-continue")],
+        ):
+            assert raw_answers(server, pieces) == [expected], body
+    assert [raw_answers(server, [raw_request(body)])[0][0] for body in bodies] == [200] * 4 + [
+        404, 404, 400, 400, 400, 400, 400, 400, 200,
+    ]  # fmt: skip
+
+
+def test_requests_without_the_right_headers_are_refused_on_a_connection_that_was_admitted(
+    server: Client,
+) -> None:
+    body = b'{"text": "Ann"}'
+    given = [
+        raw_request(body),
+        raw_request(body, x_chaffinch_token="wrong"),
+        raw_request(body, content_type="text/plain"),
+        raw_request(body, origin="http://evil.example"),
+        raw_request(body),
+    ]
+    found = raw_answers(server, given, len(given))
+    assert [status for status, _ in found] == [200, 401, 415, 403, 200]
+
+
+def test_requests_that_come_together_are_answered_in_order(server: Client) -> None:
+    texts = ["Ann", "Bob lives in Rome", "x", "Ann lives", "Oslo is cold"]
+    asked = [raw_request(f'{{"text": "{text}"}}'.encode()) for text in texts]
+    asked.insert(2, raw_request(b'{"text": "Ann"}', path="/explain"))
+    asked.insert(4, raw_request(b"nonsense"))
+    found = raw_answers(server, [b"".join(asked)], len(asked))
+    alone = [raw_answers(server, [one])[0] for one in asked]
+    assert found == alone
+    assert [status for status, _ in found] == [200, 200, 200, 200, 400, 200, 200]
+
+
+def test_a_client_that_goes_away_before_its_answer_disturbs_nobody(server: Client) -> None:
+    for _ in range(30):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=20) as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            client.sendall(raw_request(b'{"text": "Ann lives in Rome"}'))
+    assert raw_answers(server, [raw_request(b'{"text": "Ann"}')])[0][0] == 200
+
+
+def test_an_answer_is_written_at_once() -> None:
+    from chaffinch.serve.exchange import Exchange
+
+    class Connection:
+        written: list[bytes]
+
+        def __init__(self) -> None:
+            self.transport, self.written, self.done = self, [], 0
+
+        def is_closing(self) -> bool:
+            return False
+
+        def write(self, content: bytes) -> None:
+            self.written.append(content)
+
+        def on_response_complete(self) -> None:
+            self.done += 1
+
+    connection = Connection()
+    exchange = Exchange(connection)
+    exchange.finish = lambda found: (200, b"[%d]" % found)
+    exchange.set_result(7)  # type: ignore[arg-type]
+    (written,) = connection.written
+    head, _, body = written.partition(b"\r\n\r\n")
+    assert (body, connection.done) == (b"[7]", 1)
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"content-security-policy: default-src 'none'" in head
+    assert head.endswith(b"content-length: 3")
+
+
 def test_an_oversized_body_is_refused_before_it_is_read(server: Client) -> None:
     headers = {"x-chaffinch-token": TOKEN}
     status, answer = server.ask("/predict", b'{"text": "' + b"a" * 20_000 + b'"}', headers=headers)

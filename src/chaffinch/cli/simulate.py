@@ -131,7 +131,15 @@ def _rows(found: Simulation) -> list[list[str]]:
 
 def _head(found: Simulation) -> list[str]:
     spent = ["rows", found.unit, "corrections"]
-    return ["strategy", "start", "end", *spent, f"fewer {found.unit}", f"{found.score} above random", "at its worst budget"]
+    return [
+        "strategy",
+        "start",
+        "end",
+        *spent,
+        f"fewer {found.unit}",
+        f"{found.score} above random",
+        "at its worst budget",
+    ]
 
 
 def _show(found: Simulation) -> None:

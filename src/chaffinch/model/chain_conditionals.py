@@ -1,4 +1,4 @@
-"""Conditional probabilities of a chain's labels, for many sentences at once: of spans, and entropies.
+"""Conditional probabilities of a chain's labels, for many sentences at once: entropies here, spans in the core.
 
 A first-order chain is a Markov chain: given its label at t, the label at t + 1 does not depend on what came before,
 
@@ -9,8 +9,9 @@ so the probability of any stretch of labels is that of its first label times a q
 a block go backwards together, a position at a time; the scale of each ub_t cancels in q.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from chaffinch._core import LinearChain
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.potentials import CELLS, Additive, sentence_blocks, sums_of_rows
+from chaffinch.text.schemes.legality import SpanArrays
 from chaffinch.text.table import TokenTable
 
 Floats = NDArray[np.float64]
@@ -78,11 +80,6 @@ class Conditionals:
             first[order] = begun / np.maximum(begun.sum(axis=1, keepdims=True), 1e-300)
         return cls(ptr, first, E, b, ub, labels)
 
-    def q(self, t: Ids, y: Ids, after: Ids) -> Floats:
-        """The probability of label ``after`` at t + 1 given y at t; arrays of one shape."""
-        down, follow = self.b[t, y], self.ub[np.minimum(t + 1, len(self.b) - 1), after]
-        return np.where(down > 0, self.E[y, after] * follow / np.where(down > 0, down, 1.0), 0.0)
-
     def marginals(self) -> Floats:
         """p(y_t|x) [tokens, Y], by going forwards."""
         found = np.zeros_like(self.b)
@@ -97,35 +94,6 @@ class Conditionals:
                 share = np.where(self.b[at - 1] > 0, found[at - 1] / self.b[at - 1], 0.0)
                 found[at] = (share @ self.E) * self.ub[at]
         return found
-
-    def spans(self, p: NDArray[np.floating], begin: Ids, end: Ids, tags: Sequence[tuple[str, str]]) -> Floats:
-        """The probability that tokens begin .. end-1 have the tags (first, further) and no ``further`` follows.
-
-        p: marginals [tokens, Y] of inner labels   begin, end: tokens of the block, within one sentence each
-        """
-        kinds = {pair: k for k, pair in enumerate(dict.fromkeys(tags))}
-        which = np.array([kinds[pair] for pair in tags], np.int64)
-        opens, goes = (self._inner([pair[side] for pair in kinds]) for side in (0, 1))
-        ends = np.zeros(len(self.b) + 1, bool)
-        ends[self.ptr] = True
-        found = np.zeros(len(begin))
-        with np.errstate(under="ignore"):
-            labels = opens[which]  # [spans, K]
-            mass = np.where(labels >= 0, p[begin[:, None], labels], 0.0)
-            at, left = begin.copy(), np.arange(len(begin))
-            while len(left):
-                further = goes[which[left]]
-                valid = (further >= 0)[:, None, :] & (labels >= 0)[:, :, None]
-                closing = ends[at + 1]  # the sentence ends after it: nothing can follow
-                q = self.q(at[:, None, None], labels[:, :, None], further[:, None, :])
-                q = np.where(valid & ~closing[:, None, None], q, 0.0)
-                done = at + 1 == end[left]
-                stays = (mass * np.maximum(0.0, 1.0 - q.sum(axis=2))).sum(axis=1)
-                found[left[done]] = stays[done]
-                on = ~done
-                mass = (mass[:, :, None] * q).sum(axis=1)[on]
-                labels, left, at = further[on], left[on], at[on] + 1
-        return np.minimum(found, 1.0)
 
     def entropies(self, p: Floats) -> Floats:
         """- sum_y p(y|x) log p(y|x) of each sentence, over inner labellings; p: marginals [tokens, Y]."""
@@ -152,13 +120,6 @@ class Conditionals:
         sums = np.concatenate([[0.0], np.cumsum(rows)])
         return np.maximum(0.0, sums[self.ptr[1:]] - sums[self.ptr[:-1]])
 
-    def _inner(self, tags: Sequence[str]) -> Ids:
-        """The inner labels of outer ones: int64 [tags, K], filled up with -1."""
-        outer = [self.labels.outer.index(tag) if tag in self.labels.outer else -1 for tag in tags]
-        lists = [np.flatnonzero(self.labels.outer_of == o).tolist() if o >= 0 else [] for o in outer]
-        K = max([1, *map(len, lists)])
-        return np.array([[*own, *([-1] * (K - len(own)))] for own in lists], np.int64).reshape(len(lists), K)
-
 
 @dataclass(frozen=True, eq=False)
 class Decided:
@@ -179,11 +140,10 @@ class Decided:
             return None
         rows = model.encoder.rows(table, threads)
         given = table.ptr, rows.ptr, rows.ids
-        p, log_z = native.marginals_at(*given, model.temperature, threads)
+        labels, p, log_z = native.decide(*given, model.temperature, threads, rows.values)
         if not np.isfinite(log_z).all():
             return None
-        ids = model.labels.outer_of[native.tag(*given, threads)]
-        return cls(ids, p.reshape(-1, model.weights.Y), rows)
+        return cls(model.labels.outer_of[labels], p.reshape(-1, model.weights.Y), rows)
 
 
 def conditionals(
@@ -206,26 +166,43 @@ def entropies(model: ChainModel, table: TokenTable, threads: int) -> Floats:
 
 
 def span_probabilities(
-    model: ChainModel,
-    table: TokenTable,
-    spans: Sequence[Sequence[tuple[str, int, int]]],
-    threads: int,
-    known: Decided | None = None,
-) -> list[list[float]]:
-    """The probability of spans (label, start, end) of each sentence, marked by B- and I-."""
-    made: list[list[float]] = []
-    n = at = 0
-    for c in conditionals(model, table, threads, None if known is None else known.rows):
-        own = spans[n : n + len(c.ptr) - 1]
-        pairs = list(zip(c.ptr.tolist(), own, strict=False))
-        tags = [(f"B-{label}", f"I-{label}") for found in own for label, _, _ in found]
-        if tags:
-            begin = np.array([a + s for a, found in pairs for _, s, _ in found], np.int64)
-            end = np.array([a + e for a, found in pairs for _, _, e in found], np.int64)
-            p = c.marginals() if known is None else known.p[at : at + len(c.b)]
-            chances = iter(c.spans(p, begin, end, tags).tolist())
-            made += [[next(chances) for _ in found] for found in own]
-        else:
-            made += [[] for _ in own]
-        n, at = n + len(own), at + len(c.b)
-    return made
+    model: ChainModel, table: TokenTable, spans: SpanArrays, threads: int, known: Decided | None = None
+) -> Floats:
+    """The probability of each span, marked by B- and I-, of a chain that is Markov: exactly its tokens have its label."""
+    chain = model.searched
+    native = chain.source.native
+    assert isinstance(native, LinearChain)
+    rows = chain.encoder.rows(table, threads) if known is None else known.rows
+    opens, goes = _labels_of_kinds(spans.names, chain.labels.outer, chain.labels.outer_of.tobytes())
+    found: Floats = native.span_probabilities(
+        table.ptr,
+        rows.ptr,
+        rows.ids,
+        model.temperature,
+        spans.ptr,
+        spans.begin,
+        spans.end,
+        spans.kind,
+        opens,
+        goes,
+        None if known is None else known.p.astype(np.float64),
+        threads,
+        rows.values,
+    )
+    return found
+
+
+@lru_cache(maxsize=64)
+def _labels_of_kinds(
+    kinds: tuple[str, ...], outer: tuple[str, ...], outer_of: bytes
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The inner labels that begin spans of each kind, and those that continue them: int32 [kinds, K], then -1."""
+    inner = np.frombuffer(outer_of, np.int32)
+    made = []
+    for letter in "BI":
+        tags = [f"{letter}-{kind}" for kind in kinds]
+        lists = [np.flatnonzero(inner == outer.index(tag)).tolist() if tag in outer else [] for tag in tags]
+        K = max([1, *map(len, lists)])
+        filled = [[*own, *([-1] * (K - len(own)))] for own in lists]
+        made.append(np.array(filled, np.int32).reshape(len(lists), K))
+    return made[0], made[1]

@@ -67,12 +67,20 @@ class LabelSet(Saved):
         """Probabilities of outer labels [T, outer] from those of inner ones [T, inner]."""
         if self.outer == self.inner:
             return marginals
-        if len(np.unique(self.outer_of)) < len(self.outer):
+        if self._together is None:
             onto = np.zeros((len(self.inner), len(self.outer)), dtype=np.float32)
             onto[np.arange(len(self.inner)), self.outer_of] = 1.0
             return marginals @ onto
-        order = np.argsort(
-            self.outer_of, kind="stable"
-        )  # sums of columns that lie together; no threads of BLAS
-        first = np.searchsorted(self.outer_of[order], np.arange(len(self.outer)))
+        order, first = self._together
         return np.add.reduceat(marginals[:, order], first, axis=1)
+
+    @cached_property
+    def _together(self) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """An order in which the inner labels of an outer one lie together, and where each outer label begins.
+
+        Sums of such columns need no threads of BLAS. None: some outer label has no inner one.
+        """
+        if len(np.unique(self.outer_of)) < len(self.outer):
+            return None
+        order = np.argsort(self.outer_of, kind="stable")
+        return order, np.searchsorted(self.outer_of[order], np.arange(len(self.outer)))

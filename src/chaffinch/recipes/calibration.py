@@ -24,6 +24,7 @@ from chaffinch.progress import keep_going
 from chaffinch.recipes.recipe import Recipe, TaggingTask
 from chaffinch.text.document import LABEL
 from chaffinch.text.schemes import BIO, scheme_of, spans
+from chaffinch.text.schemes.legality import SpanArrays
 from chaffinch.text.table import TokenTable
 from chaffinch.trust.calibration import golden_minimum
 from chaffinch.trust.confidence import SPANS, TOKENS, Confidence
@@ -147,9 +148,8 @@ def decision_probabilities(
         tags = [labels[i] for i in decided.tolist()]
         marked = [spans(tags[a:b], scheme) for a, b in bounds]
         if all(f"B-{s.label}" in labels for own in marked for s in own):
-            sure = span_probabilities(model, table, marked, threads)
-            pairs = (zip(own, p, strict=True) for own, p in zip(marked, sure, strict=True))
-            return [[(s.start, s.end, s.label, p) for s, p in pair] for pair in pairs]
+            sure = iter(span_probabilities(model, table, SpanArrays.of_lists(marked), threads).tolist())
+            return [[(s.start, s.end, s.label, next(sure)) for s in own] for own in marked]
     if scheme is not None and isinstance(model, LatticeModel):
         found = []
         for d, (a, b) in zip(distributions(model, table, threads), bounds, strict=True):

@@ -60,7 +60,12 @@ class Exchange:
         connection = self.connection
         if connection.transport.is_closing():
             return
-        status, content = self.finish(found)
+        try:
+            status, content = self.finish(found)
+        except Exception:  # the others of the batch are to be answered all the same
+            log.exception("an answer could not be sent")
+            connection.transport.abort()
+            return
         head = _OK if status == 200 else _head(status)
         connection.transport.write(b"%s%d\r\n\r\n%s" % (head, len(content), content))
         if not self.keep_alive:

@@ -1,6 +1,7 @@
 """Taggers behind the server: tags, spans over the characters, certainties; corrections are tags."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -19,10 +20,10 @@ from chaffinch.serve.messages import Asked, CorrectionBody, Input, Token, one_in
 from chaffinch.text.document import LABEL, WORD, Document, Span
 from chaffinch.text.document import Token as Piece
 from chaffinch.text.schemes import BILOU, BIO, BIOES, OUTSIDE, Scheme, TokenSpan, scheme_of, spans
-from chaffinch.text.schemes.legality import spans_of_ids
+from chaffinch.text.schemes.legality import SpanArrays, span_arrays
 from chaffinch.text.table import TokenTable
 from chaffinch.text.tokens import token_bounds
-from chaffinch.trust.confidence import TOKENS
+from chaffinch.trust.confidence import TOKENS, Confidence
 
 DIGITS = 6  # of probabilities in answers
 FEW = 40  # tokens up to which plain numbers are quicker than arrays
@@ -91,7 +92,7 @@ class TagAnswering(Answering):
         """All inputs are decoded as one batch."""
         labels = model.model_.labels.outer
         within_limits(rows, asked, len(labels))
-        scheme = scheme_of(labels)
+        scheme = _scheme(labels)
         table = model._table(_given(model, rows))
         chain = model.answering()
         wanted, known = asked.probabilities is not False, None
@@ -106,22 +107,36 @@ class TagAnswering(Answering):
         sure = None if p is None else _certainties(model, p, ids)
         bounds = table.ptr.tolist()
         own_tags = [tags[a:b] for a, b in pairwise(bounds)]
-        outer = tuple(labels)
-        marked = [*map(_runs, own_tags)] if scheme is None else spans_of_ids(ids, table.ptr, outer, scheme)
-        scored = None
-        if p is not None and scheme in (BIO, BIOES, BILOU):
-            scored = _span_scores(model, table, marked, scheme, known)
-        made: list[Answer] = []
-        for n, (row, (a, b)) in enumerate(zip(rows, pairwise(bounds), strict=True)):
-            own, found = own_tags[n], marked[n]
+        if scheme is None:
+            found = SpanArrays.of_lists([*map(_runs, own_tags)])
+        else:
+            found = span_arrays(ids, table.ptr, labels, scheme)
+        scores: list[float | None] = [None] * len(found.begin)
+        if sure is not None:
+            scored = None
+            if scheme in (BIO, BIOES, BILOU):
+                scored = _span_scores(model, table, found, scheme, known)
+            scores = _least(found, table.ptr, sure) if scored is None else scored
+        kinds, begin, end = found.kind.tolist(), found.begin.tolist(), found.end.tolist()
+        names, made = found.names, []
+        ranges = zip(rows, pairwise(bounds), pairwise(found.ptr.tolist()), own_tags, strict=True)
+        for row, (a, b), (first, last), own in ranges:
             certain = None if sure is None else sure[a:b]
-            scores = _scores(found, certain, None if scored is None else scored[n])
+            offsets = row.offsets
             made.append(
                 {
                     "text": row.text,
-                    "tokens": row.offsets,
+                    "tokens": offsets,
                     "tags": own,
-                    "spans": _in_characters(found, row, scores),
+                    "spans": [
+                        {
+                            "start": offsets[begin[s]][0],
+                            "end": offsets[end[s] - 1][1],
+                            "label": names[kinds[s]],
+                            "score": scores[s],
+                        }
+                        for s in range(first, last)
+                    ],
                     "certainty": None if certain is None else min(certain, default=1.0),
                     "token_certainty": certain,
                     "pinned": False,
@@ -270,6 +285,11 @@ class TagAnswering(Answering):
         return Tagger(model.config_, features=templates, seed=model.seed, threads=1)
 
 
+@lru_cache(maxsize=64)
+def _scheme(labels: tuple[str, ...]) -> Scheme | None:
+    return scheme_of(labels)
+
+
 # -- inputs ---------------------------------------------------------------------------------------------------------
 
 
@@ -350,48 +370,47 @@ def _marginals(model: Tagger, table: TokenTable) -> NDArray[np.float32] | None:
 
 def _certainties(model: Tagger, p: NDArray[np.float32], ids: NDArray[np.int32]) -> list[float]:
     """The probability of each token's tag, calibrated if the model was calibrated by token."""
-    own = p[np.arange(len(ids)), ids]
+    own = p[np.arange(len(ids)), ids].astype(np.float64)
     known = model.confidence_
-    if known is None or known.unit != TOKENS:
-        return [round(x, DIGITS) for x in own.tolist()]
-    if len(own) > FEW:
-        return known.to_honest(own.astype(np.float64)).round(DIGITS).tolist()
-    return [round(x, DIGITS) for x in known.to_honest.few(own.tolist())]
+    return _honest(None if known is None or known.unit != TOKENS else known, own)
 
 
 def _span_scores(
-    model: Tagger, table: TokenTable, marked: list[list[TokenSpan]], scheme: Scheme, known: Decided | None
-) -> list[list[float | None]] | None:
-    """The probability of each span, calibrated if the model was."""
+    model: Tagger, table: TokenTable, found: SpanArrays, scheme: Scheme, known: Decided | None
+) -> list[float | None] | None:
+    """The probability of each span, calibrated if the model was; None if the model has none."""
     chain = model.answering()
-    begun = {f"B-{s.label}" for of_one in marked for s in of_one}.issubset(chain.labels.outer)
-    if scheme == BIO and begun and isinstance(chain, ChainModel) and is_markov(chain):
-        raw = span_probabilities(chain, table, marked, model.threads, known)
-        flat = [p for of_one in raw for p in of_one]
-        found = iter(flat if model.confidence_ is None else model.confidence_.to_honest.few(flat))
-        return [[round(next(found), DIGITS) for _ in of_one] for of_one in raw]
+    if scheme == BIO and isinstance(chain, ChainModel) and is_markov(chain):
+        outer = chain.labels.outer
+        if all(f"B-{found.names[kind]}" in outer for kind in set(found.kind.tolist())):
+            p = span_probabilities(chain, table, found, model.threads, known)
+            return [*_honest(model.confidence_, p)]
     try:
         by_bounds = [
             {(s.start, s.end): s.probability for s in of_one} for of_one in model.predict_spans(table)
         ]
     except (ConfigError, DataError):
         return None
-    pairs = zip(marked, by_bounds, strict=True)
-    return [[_rounded(of_one.get((s.start, s.end))) for s in own] for own, of_one in pairs]
+    pairs = zip(found.lists(), by_bounds, strict=True)
+    return [_rounded(of_one.get((s.start, s.end))) for own, of_one in pairs for s in own]
+
+
+def _honest(known: Confidence | None, p: NDArray[np.float64]) -> list[float]:
+    """Probabilities as answers have them, calibrated if there is a calibration."""
+    if known is not None:
+        p = known.to_honest(p) if len(p) > FEW else np.array(known.to_honest.few(p.tolist()))
+    return p.round(DIGITS).tolist()
 
 
 def _rounded(p: float | None) -> float | None:
     return None if p is None else round(p, DIGITS)
 
 
-def _scores(
-    found: Sequence[TokenSpan], certain: list[float] | None, scored: list[float | None] | None
-) -> list[float | None]:
-    if scored is not None:
-        return scored
-    if certain is None:
-        return [None] * len(found)
-    return [min(certain[s.start : s.end]) for s in found]
+def _least(found: SpanArrays, ptr: NDArray[np.int64], sure: list[float]) -> list[float | None]:
+    """The certainty of the least certain token of each span."""
+    first = np.repeat(ptr[:-1], np.diff(found.ptr))
+    bounds = zip((first + found.begin).tolist(), (first + found.end).tolist(), strict=True)
+    return [min(sure[a:b]) for a, b in bounds]
 
 
 def _turned_by_rules(model: Tagger, table: TokenTable, answers: Sequence[list[str]]) -> list[Answer | None]:

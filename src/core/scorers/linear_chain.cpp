@@ -1,5 +1,6 @@
 #include "linear_chain.hpp"
 
+#include "chain_conditionals.hpp"
 #include "parallel.hpp"
 #include "score.hpp"
 #include "stop.hpp"
@@ -125,42 +126,94 @@ void LinearChain::marginals(const SentenceRows& x, std::size_t threads, std::spa
                       });
 }
 
-void LinearChain::marginals_at(const SentenceRows& x, float temperature, std::size_t threads, std::span<float> out,
-                               std::span<double> log_z) const {
+LinearChain::Tempered LinearChain::tempered(float temperature) const {
     const auto divided = [temperature](auto values) {
         for (float& value : values) value /= temperature;
         return values;
     };
-    const auto pair = divided(pair_);
-    const auto start = divided(start_), end = divided(end_), triple = divided(triple_), first = divided(first_),
-               last = divided(last_);
-    structures::ChainPotentials<float> p = potentials();
-    p.pair = pair.data();
-    p.start = start.data();
-    p.end = end.data();
+    Tempered made{divided(pair_), divided(start_), divided(end_), divided(triple_), divided(first_), divided(last_), potentials()};
+    structures::ChainPotentials<float>& p = made.potentials;
+    p.pair = made.pair.data();
+    p.start = made.start.data();
+    p.end = made.end.data();
     if (second_) {
-        p.triple = triple.data();
-        p.first = first.data();
-        p.last = last.data();
+        p.triple = made.triple.data();
+        p.first = made.first.data();
+        p.last = made.last.data();
     }
+    return made;
+}
+
+double LinearChain::marginals_of(TemperedMarginals& workspace, const structures::ChainSentence<float>& sentence,
+                                 float temperature, float* rows) const {
+    float* unary = machine::room(workspace.unary, sentence.T * S_);
+    for (std::int64_t i = 0; i < sentence.T * S_; ++i) unary[i] = sentence.unary[i] / temperature;
+    structures::ChainSentence<float> scaled = sentence;
+    scaled.unary = unary;
+    const structures::Found z = workspace.marginals(scaled, {.unary = rows, .unary_stride = Y_});
+    if (z.blocked < 0) return z.value;
+    std::fill_n(rows, sentence.T * Y_, 0.0f);
+    return -std::numeric_limits<double>::infinity();
+}
+
+void LinearChain::marginals_at(const SentenceRows& x, float temperature, std::size_t threads, std::span<float> out,
+                               std::span<double> log_z) const {
+    const Tempered weights = tempered(temperature);
     const auto make = [&] {
-        std::pair<structures::ChainMarginals<float>, machine::AlignedVector<float>> workspace;
-        workspace.first.prepare(p);
+        TemperedMarginals workspace;
+        workspace.marginals.prepare(weights.potentials);
+        return workspace;
+    };
+    std::ranges::fill(log_z, 0.0);
+    for_each_sentence(x, unary_, S_, threads, make,
+                      [&](TemperedMarginals& workspace, std::size_t n, const structures::ChainSentence<float>& sentence) {
+                          log_z[n] = marginals_of(workspace, sentence, temperature, out.data() + x.sentences[n] * Y_);
+                      });
+}
+
+void LinearChain::decide(const SentenceRows& x, float temperature, std::size_t threads, std::span<std::int32_t> labels,
+                         std::span<float> out, std::span<double> log_z) const {
+    const Tempered weights = tempered(temperature);
+    const auto make = [&] {
+        std::pair<structures::ChainViterbi<float>, TemperedMarginals> workspace;
+        workspace.first.prepare(potentials());
+        workspace.second.marginals.prepare(weights.potentials);
         return workspace;
     };
     std::ranges::fill(log_z, 0.0);
     for_each_sentence(x, unary_, S_, threads, make,
                       [&](auto& workspace, std::size_t n, const structures::ChainSentence<float>& sentence) {
-                          float* rows = out.data() + x.sentences[n] * Y_;
-                          float* unary = machine::room(workspace.second, sentence.T * S_);
-                          for (std::int64_t i = 0; i < sentence.T * S_; ++i) unary[i] = sentence.unary[i] / temperature;
-                          structures::ChainSentence<float> scaled = sentence;
-                          scaled.unary = unary;
-                          const structures::Found z = workspace.first(scaled, {.unary = rows, .unary_stride = Y_});
-                          log_z[n] = z.value;
-                          if (z.blocked >= 0) {
-                              std::fill_n(rows, sentence.T * Y_, 0.0f);
-                              log_z[n] = -std::numeric_limits<double>::infinity();
+                          std::int32_t* best = labels.data() + x.sentences[n];
+                          const structures::Found found = workspace.first(sentence, best);
+                          if (found.blocked >= 0) broken(sentence, found.blocked, best);
+                          log_z[n] = marginals_of(workspace.second, sentence, temperature,
+                                                  out.data() + x.sentences[n] * Y_);
+                      });
+}
+
+void LinearChain::span_probabilities(const SentenceRows& x, double temperature, const AskedSpans& spans, const double* p,
+                                     std::size_t threads, std::span<double> out) const {
+    using Workspace = std::pair<structures::ChainConditionals, std::vector<double>>;
+    const structures::ChainConditionals conditionals(pair_.data(), S_, start_.data(), end_.data(), Y_, temperature);
+    const auto make = [&] { return Workspace(conditionals, {}); };
+    const std::size_t opens = spans.opens.size() / std::max<std::size_t>(spans.kinds, 1);
+    const std::size_t goes = spans.goes.size() / std::max<std::size_t>(spans.kinds, 1);
+    for_each_sentence(x, unary_, S_, threads, make,
+                      [&](Workspace& workspace, std::size_t n, const structures::ChainSentence<float>& sentence) {
+                          if (spans.ptr[n] == spans.ptr[n + 1]) return;
+                          auto& [chain, room] = workspace;
+                          chain.prepare(sentence.unary, sentence.T, sentence.stride);
+                          const double* own = p == nullptr ? nullptr : p + x.sentences[n] * Y_;
+                          if (own == nullptr) {
+                              room.resize(static_cast<std::size_t>(sentence.T * Y_));
+                              chain.marginals(room.data());
+                              own = room.data();
+                          }
+                          for (std::int64_t s = spans.ptr[n]; s < spans.ptr[n + 1]; ++s) {
+                              const auto kind = static_cast<std::size_t>(spans.kind[s]);
+                              out[s] = chain.span(own + spans.begin[s] * Y_, spans.begin[s], spans.end[s],
+                                                  spans.opens.subspan(kind * opens, opens),
+                                                  spans.goes.subspan(kind * goes, goes));
                           }
                       });
 }

@@ -27,6 +27,17 @@ struct SentenceRows {
     std::size_t size() const { return sentences.size() - 1; }
 };
 
+// Spans of which the probabilities are asked for; their kinds say which labels begin a span and which continue it.
+struct AskedSpans {
+    std::span<const std::int64_t> ptr;   // [N+1] the spans of each sentence
+    std::span<const std::int64_t> begin; // [spans] tokens of the sentence
+    std::span<const std::int64_t> end;   // [spans] exclusive
+    std::span<const std::int32_t> kind;  // [spans]
+    std::span<const std::int32_t> opens; // [kinds][opens.size() / kinds] labels, filled up with -1
+    std::span<const std::int32_t> goes;  // [kinds][goes.size() / kinds]
+    std::size_t kinds;
+};
+
 class LinearChain {
   public:
     // All arrays are copied; unary rows are padded to whole vectors. triple, first and last are null for order 1.
@@ -35,6 +46,7 @@ class LinearChain {
 
     std::int64_t features() const { return F_; }
     std::int64_t labels() const { return Y_; }
+    bool second_order() const { return second_; }
 
     void tag(const SentenceRows& x, std::size_t threads,
              std::span<std::int32_t> labels) const; // [tokens]
@@ -54,7 +66,34 @@ class LinearChain {
                       std::span<float> out,            // [tokens][Y]
                       std::span<double> log_z) const;  // [N]
 
+    // The best labels as tag gives them, and marginals_at, with the features looked up once.
+    void decide(const SentenceRows& x, float temperature, std::size_t threads,
+                std::span<std::int32_t> labels,  // [tokens]
+                std::span<float> out,            // [tokens][Y]
+                std::span<double> log_z) const;  // [N]
+
+    // The probability of each span: exactly its tokens, and not one more. Order 1 alone.
+    void span_probabilities(const SentenceRows& x, double temperature, const AskedSpans& spans,
+                            const double* p, // [tokens][Y] marginals, or null: they are computed in double precision
+                            std::size_t threads,
+                            std::span<double> out) const; // [spans]
+
   private:
+    // Weights divided by a temperature, and the potentials that look into them.
+    struct Tempered {
+        machine::AlignedVector<float> pair;
+        std::vector<float> start, end, triple, first, last;
+        structures::ChainPotentials<float> potentials;
+    };
+    // Of one sentence, in room that is kept.
+    struct TemperedMarginals {
+        structures::ChainMarginals<float> marginals;
+        machine::AlignedVector<float> unary;
+    };
+
+    Tempered tempered(float temperature) const;
+    double marginals_of(TemperedMarginals& workspace, const structures::ChainSentence<float>& sentence,
+                        float temperature, float* rows) const;
     structures::ChainPotentials<float> potentials() const;
     void broken(const structures::ChainSentence<float>& x, std::int64_t blocked, std::int32_t* labels) const;
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -215,15 +216,50 @@ def _wrong_pairs(labels: Sequence[str], scheme: Scheme) -> tuple[NDArray[np.bool
     return wrong_before, wrong_after
 
 
-def spans_of_ids(
+@dataclass(frozen=True, eq=False)
+class SpanArrays:
+    """The spans of many sentences, in order.
+
+    ptr:   int64 [N+1], the spans of each sentence   begin, end: int64 [spans], tokens of the sentence, end exclusive
+    kind:  int32 [spans], which of ``names`` is their label
+    """
+
+    ptr: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    kind: NDArray[np.int32]
+    names: tuple[str, ...]
+
+    @classmethod
+    def of_lists(cls, spans: Sequence[Sequence[tuple[str, int, int]]]) -> "SpanArrays":
+        """From (label, begin, end) of each sentence."""
+        flat = [span for own in spans for span in own]
+        kinds = {label: k for k, label in enumerate(dict.fromkeys(label for label, _, _ in flat))}
+        return cls(
+            np.array([0, *accumulate(map(len, spans))], np.int64),
+            np.array([begin for _, begin, _ in flat], np.int64),
+            np.array([end for _, _, end in flat], np.int64),
+            np.array([kinds[label] for label, _, _ in flat], np.int32),
+            tuple(kinds),
+        )
+
+    def lists(self) -> list[list[TokenSpan]]:
+        """The spans of each sentence."""
+        names = self.names
+        columns = self.kind.tolist(), self.begin.tolist(), self.end.tolist()
+        flat = [TokenSpan(names[kind], begin, end) for kind, begin, end in zip(*columns, strict=True)]
+        return [flat[a:b] for a, b in pairwise(self.ptr.tolist())]
+
+
+def span_arrays(
     ids: NDArray[np.int32], ptr: NDArray[np.int64], labels: tuple[str, ...], scheme: Scheme
-) -> list[list[TokenSpan]]:
+) -> SpanArrays:
     """The spans of many sentences' labels, as ``spans`` finds them, without a look at each token in Python.
 
     ids: of labels, all of the scheme   ptr: bounds of the sentences
 
     >>> labels = ("O", "B-PER", "I-PER")
-    >>> spans_of_ids(np.array([1, 2, 0, 2], np.int32), np.array([0, 3, 4]), labels, scheme_named("BIO"))
+    >>> span_arrays(np.array([1, 2, 0, 2], np.int32), np.array([0, 3, 4]), labels, scheme_named("BIO")).lists()
     [[TokenSpan(label='PER', start=0, end=2)], [TokenSpan(label='PER', start=0, end=1)]]
     """
     kinds, names, joins = _tables(labels, scheme.name)
@@ -231,25 +267,18 @@ def spans_of_ids(
     if len(ids):
         on[1:] = joins[ids[:-1], ids[1:]]
         on[ptr[:-1][ptr[:-1] < len(ids)]] = False
-    starts = np.flatnonzero((kinds[ids] >= 0) & ~on)
+    kind = kinds[ids]
+    starts = np.flatnonzero((kind >= 0) & ~on)
     stops = np.append(np.flatnonzero(~on), len(ids))
     ends = stops[np.searchsorted(stops, starts, side="right")]
-    of = np.searchsorted(ptr, starts, side="right") - 1
-    found: list[list[TokenSpan]] = [[] for _ in range(len(ptr) - 1)]
-    begin = ptr[of]
-    rows = zip(
-        of.tolist(),
-        kinds[ids[starts]].tolist(),
-        (starts - begin).tolist(),
-        (ends - begin).tolist(),
-        strict=True,
-    )
-    for n, kind, start, end in rows:
-        found[n].append(TokenSpan(names[kind], start, end))
-    return found
+    bounds = np.searchsorted(starts, ptr)
+    first = np.repeat(ptr[:-1], np.diff(bounds))
+    return SpanArrays(bounds, starts - first, ends - first, kind[starts], names)
 
 
 @lru_cache(maxsize=64)
-def _tables(labels: tuple[str, ...], scheme: str) -> tuple[NDArray[np.int32], list[str], NDArray[np.bool_]]:
+def _tables(
+    labels: tuple[str, ...], scheme: str
+) -> tuple[NDArray[np.int32], tuple[str, ...], NDArray[np.bool_]]:
     known = signs(labels, scheme_named(scheme))
-    return known.kinds, known.names, joined_pairs(labels, scheme_named(scheme))
+    return known.kinds, tuple(known.names), joined_pairs(labels, scheme_named(scheme))
