@@ -168,7 +168,7 @@ def entropies(model: ChainModel, table: TokenTable, threads: int) -> Floats:
 def span_probabilities(
     model: ChainModel, table: TokenTable, spans: SpanArrays, threads: int, known: Decided | None = None
 ) -> Floats:
-    """The probability of each span, marked by B- and I-, of a chain that is Markov: exactly its tokens have its label."""
+    """The probability of each span (B-, then I-) of a Markov chain: exactly its tokens have its label."""
     chain = model.searched
     native = chain.source.native
     assert isinstance(native, LinearChain)

@@ -1,4 +1,4 @@
-"""Connections: how many there are at most, how long one may be idle or send its headers, and the quick way to an answer."""
+"""Connections: how many there are at most, how long they may be idle, and which requests take the quick way."""
 
 from collections import OrderedDict
 from typing import Any
@@ -103,7 +103,7 @@ def bounded_protocol(connections: Connections, quick: Quick) -> Any:
             self.begun = False
             self._met()
             connections.busy(self)
-            if quick.path == self.url and (self.cycle is None or self.cycle.response_complete):
+            if quick.path == self.url and not self._waits():
                 self.held = []
             else:
                 super().on_headers_complete()
@@ -116,11 +116,10 @@ def bounded_protocol(connections: Connections, quick: Quick) -> Any:
 
         def on_message_complete(self) -> None:
             if self.held is not None:
-                if self._plain():
-                    asked = Exchange(self)
-                    if quick.take(asked, self.headers, b"".join(self.held)):
-                        self.held, self.cycle = None, asked
-                        return
+                asked = Exchange(self)
+                if self._plain() and quick.take(asked, self.headers, b"".join(self.held)):
+                    self.held, self.cycle = None, asked
+                    return
                 self._release()
             super().on_message_complete()
 
@@ -142,6 +141,11 @@ def bounded_protocol(connections: Connections, quick: Quick) -> Any:
                 and not self.expect_100_continue
                 and not self.flow.write_paused
             )
+
+        def _waits(self) -> bool:
+            """Whether an earlier request of this connection has no answer yet."""
+            last: Any = self.cycle
+            return last is not None and not last.response_complete
 
         def _release(self) -> None:
             """Let a request that was held go the way of ASGI."""

@@ -100,6 +100,7 @@ class Quick:
 
         def finish(found: Any) -> tuple[int, bytes]:
             status = 200
+            made: Answer
             if isinstance(found, BaseException):
                 status, made = fault(found, "POST", ROUTE)
             else:

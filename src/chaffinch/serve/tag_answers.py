@@ -118,7 +118,8 @@ class TagAnswering(Answering):
                 scored = _span_scores(model, table, found, scheme, known)
             scores = _least(found, table.ptr, sure) if scored is None else scored
         kinds, begin, end = found.kind.tolist(), found.begin.tolist(), found.end.tolist()
-        names, made = found.names, []
+        names = found.names
+        made: list[Answer] = []
         ranges = zip(rows, pairwise(bounds), pairwise(found.ptr.tolist()), own_tags, strict=True)
         for row, (a, b), (first, last), own in ranges:
             certain = None if sure is None else sure[a:b]
