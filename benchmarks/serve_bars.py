@@ -1,4 +1,4 @@
-"""Every bar of the server in one run, each with what was measured.
+"""The server under load in one run, each bar with what was measured; see also serve_learning and serve_endurance.
 
     python -m benchmarks.serve_bars MODEL TEXTS [--seconds 30]
 
@@ -17,6 +17,17 @@ from typing import Any
 from benchmarks.serve_load import connected, library, load, request
 
 CORRECTIONS = 200
+SWAPS, LESSONS = 50, 20
+
+Row = tuple[str, float, str, Callable[[float], bool]]  # what, the value, the bar, whether it is met
+
+
+def printed(rows: list[Row]) -> None:
+    """The table."""
+    for what, value, bar, met in rows:
+        verdict = "" if not bar else "met" if met(value) else "not met"
+        shown = f"{value:.5f}" if 0 < abs(value) < 0.05 else f"{value:,.2f}"
+        print(f"{what:58} {shown:>10}  {bar:>9}  {verdict}", flush=True)
 
 
 def p99(delays: list[float]) -> float:
@@ -54,12 +65,12 @@ async def acknowledged(port: int, texts: list[str], tags: list[list[str]], clien
     return p99(delays)
 
 
-def measured(given: argparse.Namespace) -> list[tuple[str, float, str, Callable[[float], bool]]]:
-    """Rows of the table: what, the value, the bar, whether it is met."""
+def measured(given: argparse.Namespace) -> list[Row]:
+    """Rows of the table."""
     from tests.page.serving import Process
 
     texts = [line for line in given.texts.read_text().splitlines() if line.strip()][:2000]
-    rows: list[tuple[str, float, str, Callable[[float], bool]]] = []
+    rows: list[Row] = []
     with tempfile.TemporaryDirectory(dir=given.model.parent) as folder:
         bare = bare_sync(Path(folder))
         journal = ["--journal", Path(folder) / "journal"]
@@ -85,8 +96,13 @@ def measured(given: argparse.Namespace) -> list[tuple[str, float, str, Callable[
             rows.append(("p99 of an append and fdatasync alone, ms", bare, "", lambda _: True))
             first = server.ask("/models")[1]["version"]
             second = server.ask("/learn", {})[1]["version"]
-            swapped = run(swaps=50, versions=[first, second])
-            rows.append(("errors through 50 swaps", swapped["errors"], "0", lambda v: v == 0))
+            swapped = run(swaps=SWAPS, versions=[first, second])
+            rows.append((f"errors through {SWAPS} swaps", swapped["errors"], "0", lambda v: v == 0))
+            taught = run(learn=LESSONS, seconds=given.seconds / 2)
+            rows += [
+                (f"errors while {LESSONS} corrections are learnt", taught["errors"], "0", lambda v: v == 0),
+                ("p99 meanwhile, ms", taught["p99_ms"], "", lambda _: True),
+            ]
         with Process(given.model, "--journal", Path(folder) / "second") as server:
             port, pid = server.port, server.process.pid
             large = run(batch=64, clients=2, seconds=min(10, given.seconds))
@@ -100,9 +116,7 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("texts", type=Path)
     parser.add_argument("--seconds", type=float, default=30.0)
-    for what, value, bar, met in measured(parser.parse_args()):
-        verdict = "" if not bar else "met" if met(value) else "not met"
-        print(f"{what:52} {value:>10,.2f}  {bar:>9}  {verdict}")
+    printed(measured(parser.parse_args()))
 
 
 if __name__ == "__main__":
