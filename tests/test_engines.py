@@ -5,17 +5,20 @@ import pickle
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pyarrow
 import pytest
+from pyarrow import parquet
 
 from chaffinch import Classifier, Tagger
-from chaffinch.engines import InProcess, Processes, engine_named
+from chaffinch.engines import InProcess, Processes, engine_named, prediction
 from chaffinch.engines.arrow import ArrowPredictor
 from chaffinch.engines.engine import EngineError
 from chaffinch.errors import ConfigError, DataError
+from chaffinch.kinds.requests import PredictRequest
 from commandline import run  # noqa: F401
 
 BEFORE = set(os.environ)
@@ -174,7 +177,13 @@ def test_an_engine_needs_a_folder(model, tmp_path, run):  # noqa: F811
     pattern, _ = corpus(tmp_path)
     outcome = run("predict", str(model), pattern, "-o", str(tmp_path / "one.conll"), "--engine", "threads")
     assert outcome.code == 2
-    assert "a folder that exists" in outcome.err
+    assert "--engine needs a folder as -o" in outcome.err
+    outcome = run("predict", str(model), str(tmp_path / "part0.conll"), "-o", "-", "--engine", "threads")
+    assert "--engine needs input files and, as -o, a folder" in outcome.err
+    assert (
+        run("predict", str(model), pattern, "-o", str(tmp_path / "a" / "b"), "--engine", "threads").code == 0
+    )
+    assert (tmp_path / "a" / "b" / "part3.conll").is_file()
 
 
 def test_a_predictor_of_batches_travels(model, tmp_path):
@@ -195,3 +204,117 @@ def test_a_predictor_of_batches_travels(model, tmp_path):
     )
     assert read.column("prediction").to_pylist() == ["+", "-"]
     assert all(0.5 <= p <= 1 for p in read.column("p").to_pylist())
+
+
+def test_two_runs_do_not_write_to_the_same_folder(model, tmp_path, run):  # noqa: F811
+    pattern, out = corpus(tmp_path, 2)
+    ask = ["predict", str(model), pattern, "-o", str(out), "--engine", "threads"]
+    with prediction._alone_in(out):
+        outcome = run(*ask)
+    assert outcome.code == 2
+    assert "another run is writing here" in outcome.err
+    assert not list(out.iterdir())
+    assert run(*ask).code == 0
+
+
+def test_what_a_killed_run_has_left_unfinished_is_removed(model, tmp_path, run):  # noqa: F811
+    pattern, out = corpus(tmp_path, 2)
+    for name in (".part0.conll.x1y2z3w4", ".part9.conll.x1y2z3w4", "notes.txt"):
+        (out / name).touch()
+    assert run("predict", str(model), pattern, "-o", str(out), "--engine", "threads").code == 0
+    found = {path.name for path in out.iterdir()}
+    assert found == {"part0.conll", "part1.conll", ".part9.conll.x1y2z3w4", "notes.txt", "manifest.json"}
+
+
+class Cut:
+    """An engine that is killed after its first answers were written, before they are recorded."""
+
+    def map(self, job, shards):
+        _, output = shards[0]
+        output.write_bytes(b"?" * output.stat().st_size)
+        raise KeyboardInterrupt
+        yield
+
+
+def test_answers_of_another_model_do_not_pass_for_those_of_the_first(model, tmp_path):
+    _, out = corpus(tmp_path, 2)
+    pairs = [(tmp_path / f"part{n}.conll", out / f"part{n}.conll") for n in range(2)]
+    request = PredictRequest(data=pairs[0][0], output=pairs[0][1], threads=1)
+    job = prediction.FilePrediction(model, prediction.digest_of(model), request)
+    list(prediction.predict_files(job, pairs, InProcess()))
+    expected = pairs[0][1].read_bytes()
+    with pytest.raises(KeyboardInterrupt):
+        list(prediction.predict_files(replace(job, digest="of another"), pairs, Cut()))
+    assert not any(known for _, known in prediction.predict_files(job, pairs, InProcess()))
+    assert pairs[0][1].read_bytes() == expected
+
+
+@pytest.fixture(scope="module")
+def stars(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "t.chaff"
+    texts = ["good food", "very good", "bad soup", "awful"] * 4
+    Classifier("ridge", choose=False, calibrate=False).fit(texts, ["+", "+", "-", "-"] * 4).save(path)
+    return path
+
+
+TABLES = {
+    "dictionary": pyarrow.array(["good", "bad"]).dictionary_encode(),
+    "large": pyarrow.array(["good", "bad"], pyarrow.large_string()),
+    "none": pyarrow.array([], pyarrow.string()),
+    "null": pyarrow.array(["good", None, "bad"]),
+    "bytes": pyarrow.array([b"good"]),
+    "lists": pyarrow.array([["good"], ["bad"]]),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "answers"),
+    [("dictionary", ["+", "-"]), ("large", ["+", "-"]), ("none", [])],
+)
+def test_tables_of_every_kind_of_string_are_answered(stars, tmp_path, run, name, answers):  # noqa: F811
+    parquet.write_table(pyarrow.table({"text": TABLES[name]}), tmp_path / "a.parquet")
+    outcome = run("predict", stars, tmp_path / "a.parquet", "-o", tmp_path / "out", "--engine", "threads")
+    assert outcome.code == 0, outcome.err
+    rows = parquet.read_table(tmp_path / "out" / "a.parquet").to_pylist()
+    assert [row["prediction"] for row in rows] == answers
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("null", "row 2: expected 'text' to be a string, found null"),
+        ("bytes", "row 1: expected 'text' to be a string, found \"b'good'\""),
+        ("lists", "row 1: expected 'text' to be a string, found [\"good\"]"),
+    ],
+)
+def test_cells_that_are_no_text_are_refused_with_their_row(stars, tmp_path, run, name, message):  # noqa: F811
+    parquet.write_table(pyarrow.table({"text": TABLES[name]}), tmp_path / "a.parquet")
+    outcome = run("predict", stars, tmp_path / "a.parquet", "-o", tmp_path / "out", "--engine", "threads")
+    assert outcome.code == 2
+    assert f"a.parquet: {message}" in outcome.err
+    assert not (tmp_path / "out" / "a.parquet").exists()
+
+
+def test_a_row_without_tokens_is_not_an_empty_sentence(model, tmp_path, run):  # noqa: F811
+    parquet.write_table(pyarrow.table({"tokens": [WORDS[0], None]}), tmp_path / "a.parquet")
+    outcome = run("predict", model, tmp_path / "a.parquet", "-o", tmp_path / "out", "--engine", "threads")
+    assert outcome.code == 2
+    assert "row 2: expected 'tokens' to be a list of words, found null" in outcome.err
+
+
+def test_labels_of_a_table_may_be_dates(stars, tmp_path, run):  # noqa: F811
+    cells = {"text": ["good", "bad"], "label": pyarrow.array([0, 1], pyarrow.date32())}
+    parquet.write_table(pyarrow.table(cells), tmp_path / "a.parquet")
+    outcome = run("predict", stars, tmp_path / "a.parquet", "-o", tmp_path / "out", "--engine", "threads")
+    assert outcome.code == 0, outcome.err
+    rows = parquet.read_table(tmp_path / "out" / "a.parquet").to_pylist()
+    assert [row["labels"] for row in rows] == [["1970-01-01"], ["1970-01-02"]]
+
+
+def test_what_workers_have_to_say_is_said_by_the_command(stars, tmp_path, run):  # noqa: F811
+    parquet.write_table(pyarrow.table({"text": TABLES["null"]}), tmp_path / "a.parquet")
+    ask = ["predict", stars, tmp_path / "a.parquet", "-o", tmp_path / "out", "--on-error", "skip"]
+    for engine in ("threads", "processes"):
+        outcome = run(*ask, "--engine", engine)
+        assert outcome.err.startswith("chaffinch: 1 rows could not be read and were left out"), engine
+        (tmp_path / "out" / "manifest.json").unlink()

@@ -171,6 +171,8 @@ def command(
     if on_error not in ON_ERROR:
         raise ConfigError(f"--on-error must be one of {', '.join(ON_ERROR)}, got {on_error!r}")
     inputs = _inputs(data or [Path(STDIO)])
+    if engine is not None:
+        _make_folder(inputs, output)
     targets = _targets(inputs, output, to_format)
     loaded = load(model)
     kind = kind_of_model(loaded)
@@ -216,12 +218,6 @@ def _by_engine(
     workers: int,
 ) -> None:
     """Every file by a worker of the engine; what was done before is left as it is."""
-    if (
-        targets[0].parent == targets[0]
-        or len(set(targets)) < len(targets)
-        or any(is_stream(p) for p in inputs)
-    ):
-        raise ConfigError("--engine needs input files and, as -o, a folder that exists")
     threads = asked.threads if engine == "threads" else asked.threads or 1
     job = FilePrediction(model.absolute(), digest_of(model), replace(asked, threads=threads), on_error)
     pairs = [(path.absolute(), target.absolute()) for path, target in zip(inputs, targets, strict=True)]
@@ -235,6 +231,20 @@ def _by_engine(
             f"{before:,} of {len(pairs):,} files were answered before by this model in this way and are left as they "
             f"are; delete {targets[0].parent / MANIFEST} to answer them again"
         )
+
+
+def _make_folder(inputs: Sequence[Path], output: Path) -> None:
+    """The folder for the answers of an engine, made if it is not there."""
+    if any(is_stream(path) for path in inputs) or is_stream(output):
+        raise ConfigError("--engine needs input files and, as -o, a folder")
+    if output.is_dir():
+        return
+    if output.exists() or output.suffix:
+        raise ConfigError(f"--engine needs a folder as -o, got {output}")
+    try:
+        output.mkdir(parents=True)
+    except OSError as e:
+        raise DataError(f"{output}: cannot be made: {e.strerror}") from None
 
 
 def _inputs(given: Sequence[Path]) -> list[Path]:

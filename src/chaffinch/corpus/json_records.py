@@ -177,7 +177,7 @@ def as_text(value: Any) -> str:
 
 def shown(value: Any) -> str:
     """A value as messages quote it."""
-    text = compact(value)
+    text = json.dumps(value, ensure_ascii=False, default=str)  # tables have more types than JSON
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 

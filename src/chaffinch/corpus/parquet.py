@@ -296,8 +296,8 @@ def _is_list(kind: Any) -> bool:
 
 def _tagged(where: str, row: dict[str, Any], words: str, tags: str | None, others: list[str]) -> Document:
     """A sentence with its tags; the columns of further tags keep their names, and features read them if named."""
-    given = row.get(words) or []
-    if not all(isinstance(word, str) and word for word in given):
+    given = row.get(words)
+    if given is None or not all(isinstance(word, str) and word for word in given):
         raise DataError(f"{where}: expected {words!r} to be a list of words, found {shown(given)}")
     columns: dict[str, list[str]] = {}
     for name, key in [*((other, other) for other in others), *([] if tags is None else [(LABEL, tags)])]:
@@ -319,9 +319,7 @@ def _document(
     where: str, row: dict[str, Any], text: str, header: list[str], at_label: int | None
 ) -> Document:
     label = None if at_label is None else header[at_label]
-    plain = {
-        key: value if key in (text, label, "spans", "id") else _plain(value) for key, value in row.items()
-    }
+    plain = {key: value if key in (text, "spans", "id") else _plain(value) for key, value in row.items()}
     if label is None or plain.get(label) is None:
         plain.pop(label or "", None)
         label = None

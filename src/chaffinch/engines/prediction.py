@@ -2,13 +2,18 @@
 
 import hashlib
 import json
+import os
+import sys
+import time
+import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from chaffinch.engines.engine import Engine
-from chaffinch.errors import DataError
+from chaffinch.errors import DataError, DataWarning, warn_about_data
 from chaffinch.estimators import load
 from chaffinch.files import writing_text
 from chaffinch.kinds import kind_of_model
@@ -16,6 +21,10 @@ from chaffinch.kinds.requests import PredictRequest
 from chaffinch.kinds.streaming import predict_file
 
 MANIFEST = "manifest.json"
+BETWEEN_RECORDS = 1.0  # seconds between two writings of the manifest
+
+if sys.platform != "win32":
+    import fcntl
 
 
 @dataclass(frozen=True)
@@ -38,12 +47,23 @@ class FilePrediction:
             raise DataError(f"{self.model}: has changed since the work began")
         return load(self.model)
 
-    def run(self, state: Any, shard: tuple[Path, Path]) -> int:
-        """Predict a file; the size of the answers in bytes."""
+    def run(self, state: Any, shard: tuple[Path, Path]) -> "Answered":
+        """Predict a file."""
         data, output = shard
         kind = kind_of_model(state)
-        predict_file(kind, state, replace(self.request, data=data, output=output), self.on_error)
-        return output.stat().st_size
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", DataWarning)
+            predict_file(kind, state, replace(self.request, data=data, output=output), self.on_error)
+        remarks = tuple(str(one.message) for one in told if issubclass(one.category, DataWarning))
+        return Answered(output.stat().st_size, remarks)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A file that is done: the size of its answers in bytes, and what is to be told about its rows."""
+
+    size: int
+    remarks: tuple[str, ...] = ()
 
 
 def predict_files(
@@ -54,18 +74,60 @@ def predict_files(
     The folder of the outputs has a manifest of what is done: an input that has not changed since the same model
     answered it in the same way is not answered again. All outputs are in one folder.
     """
-    manifest = Manifest.read(pairs[0][1].parent, job)
-    left = []
-    for data, output in pairs:
-        if manifest.has(data, output):
-            yield output, True
-        else:
-            left.append((data, output))
-    facts = [_facts(data) for data, _ in left]  # as they are before the work: a change on the way is seen
-    for n, size in engine.map(job, left):
-        data, output = left[n]
-        manifest.add(data, output, facts[n], size)
-        yield output, False
+    folder = pairs[0][1].parent
+    with _alone_in(folder):
+        manifest = Manifest.read(folder, job)
+        left = []
+        for data, output in pairs:
+            if manifest.has(data, output):
+                yield output, True
+            else:
+                left.append((data, output))
+        if left:
+            _remove_unfinished([output for _, output in left])
+            manifest.write()  # before the first answer: entries of another model are no longer true then
+        facts = [_facts(data) for data, _ in left]  # as they are before the work: a change on the way is seen
+        try:
+            for n, answered in engine.map(job, left):
+                data, output = left[n]
+                for remark in answered.remarks:
+                    warn_about_data(remark)
+                manifest.add(output, facts[n], answered.size)
+                yield output, False
+        except BaseException:
+            with suppress(DataError):  # of a full disk is told what the answers met
+                manifest.write()
+            raise
+        if left:
+            manifest.write()
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Refuse a folder that another run is writing to. The lock ends with the process, however it ends."""
+    if sys.platform == "win32":
+        yield
+        return
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise DataError(
+                    f"{folder}: another run is writing here; wait for it, or name another folder"
+                ) from None
+        yield
+    finally:
+        os.close(held)
+
+
+def _remove_unfinished(outputs: Sequence[Path]) -> None:
+    """Remove what a run that was killed has left of these files: ``files.writing`` names them so."""
+    names = {output.name for output in outputs}
+    for path in outputs[0].parent.glob(".*.*"):
+        if path.name[1:].rpartition(".")[0] in names:
+            path.unlink(missing_ok=True)
 
 
 @dataclass
@@ -78,6 +140,7 @@ class Manifest:
     path: Path
     key: str
     files: dict[str, dict[str, Any]]
+    _written: float = 0.0
 
     @classmethod
     def read(cls, folder: Path, job: FilePrediction) -> "Manifest":
@@ -101,9 +164,15 @@ class Manifest:
             return False
         return {name: entry.get(name) for name in ("input", "size", "changed")} == _facts(data)
 
-    def add(self, data: Path, output: Path, facts: dict[str, Any], size: int) -> None:
-        """Record an output; the file of the manifest is whole at any moment."""
+    def add(self, output: Path, facts: dict[str, Any], size: int) -> None:
+        """Record an output."""
         self.files[output.name] = {**facts, "answers": size}
+        if time.monotonic() - self._written > BETWEEN_RECORDS:
+            self.write()
+
+    def write(self) -> None:
+        """Write the file; it is whole at any moment."""
+        self._written = time.monotonic()
         with writing_text(self.path) as stream:
             json.dump({"key": self.key, "files": self.files}, stream, indent=1, sort_keys=True)
 

@@ -97,6 +97,8 @@ def predict_stream(
             run.answer(block, output if joined is None else joined)
         if joined is not None:
             joined.close()
+            if not joined.begun:
+                write_nothing(asked.output, "parquet")
     run.tell()
 
 
@@ -129,6 +131,11 @@ class ParquetBlocks(io.BytesIO):
             raise Restart
         self._table.write_table(rows)
         return len(content)
+
+    @property
+    def begun(self) -> bool:
+        """Whether there was a file to join."""
+        return self._table is not None
 
     def close(self) -> None:
         """Complete the file."""
