@@ -2,17 +2,20 @@
 
 import os
 import random
+from functools import partial
 
 import numpy as np
 import pytest
 
-from chaffinch import Classifier, Tagger
+from chaffinch import Classifier, Tagger, load
 from chaffinch.cache import Cache, CacheWriter
+from chaffinch.cache.documents import DocumentWriter
 from chaffinch.engines import InProcess, Processes
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.learners import sharded as learners
 from chaffinch.learners import sharded_likelihood
 from chaffinch.learners.shards import Sharding, TreeSum, plus
+from chaffinch.recipes import document_blocks
 from chaffinch.recipes.crf_config import Crf
 from chaffinch.text.table import TokenTable
 from commandline import run  # noqa: F401
@@ -340,3 +343,44 @@ def test_a_cache_is_trained_in_shards_to_the_optimum(tmp_path):
         files.append(bytes_of(found, tmp_path / "m.chaff"))
     assert files[0] == files[1]
     cache.close()
+
+
+def test_a_cache_of_documents_is_trained_in_shards_to_the_optimum(tmp_path, monkeypatch):
+    X, y = texts(300)
+    how = {"features": "words", "settings": {"C": 10.0}, "smallest": 0.0, "threads": 1}
+    ordinary = Classifier("logistic", calibrate=False, **how)
+    ordinary.sharding = sharding(tmp_path / "ordinary")
+    best = ordinary.fit(X, y).history_[-1].scores["objective"]
+    monkeypatch.setattr(document_blocks, "DocumentWriter", partial(DocumentWriter, items=100))
+    files = []
+    for n, engine in enumerate((InProcess(1), Processes(2))):
+        found = Classifier("logistic", **how)
+        found.sharding = sharding(tmp_path / str(n), 4, engine)
+        found.fit(zip(X, y, strict=True), cache=tmp_path / f"cache{n}")
+        assert found.history_[-1].scores["objective"] == pytest.approx(best, rel=1e-3)
+        assert found.shards_ == {"count": 4, "method": learners.LIKELIHOOD, "exact": True}
+        files.append(bytes_of(found, tmp_path / "m.chaff"))
+        engine.close()
+    assert files[0] == files[1]
+    assert found.predict(X).tolist() == ordinary.predict(X).tolist()
+
+
+def test_the_command_trains_documents_from_a_cache_in_shards(tmp_path, run):  # noqa: F811
+    X, y = texts(200)
+    (tmp_path / "d.tsv").write_text(
+        "text\tlabel\n" + "".join(f"{a}\t{b}\n" for a, b in zip(X, y, strict=True))
+    )
+    ask = [
+        "train",
+        tmp_path / "d.tsv",
+        "-o",
+        tmp_path / "m.chaff",
+        "--engine",
+        "threads",
+        "--cache",
+        tmp_path / "c",
+    ]
+    outcome = run(*ask)
+    assert outcome.code == 0, outcome.err
+    assert "trained in shards" in outcome.err
+    assert load(tmp_path / "m.chaff").shards_["exact"]

@@ -196,10 +196,6 @@ class Classifier(DocumentPredictions):
         source:     what the cache is made from, as a hash: one that is there and has it is used
         checkpoint: file from which a run that was stopped goes on
         """
-        if self.sharding is not None:
-            raise ConfigError(
-                "documents are trained from a cache or in shards on an engine; leave out either"
-            )
         settings = settings_of(self, on_epoch)
         with cached_documents(examples, folder, settings, source) as (cache, place):
             none = np.zeros(0, np.int32)
@@ -220,6 +216,7 @@ class Classifier(DocumentPredictions):
             name = "crammer-singer" if cache.header["loss"] == "hinge" else "logistic"
             config = CLASSIFIERS.by_name(name).configured({"C": float(cache.header["C"])})
             self._keep(trained.model, config, trained.history, None)
+            self.shards_ = None if trained.shards is None else trained.shards.as_dict()
             self.fingerprint_ = modelfile.fingerprint([cache.file.fingerprint])
             self.trained_on_ = {"documents": len(cache)}
             self.cached_ = {

@@ -46,6 +46,7 @@ def settings_of(classifier: Any, on_epoch: Listener) -> DocumentSettings:
         choose=_chosen(features is not None),
         seed=classifier.seed,
         threads=classifier.threads,
+        sharding=classifier.sharding,
         on_epoch=on_epoch,
     )
 

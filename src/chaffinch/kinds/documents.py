@@ -235,6 +235,8 @@ class DocumentKind(Kind, TextLabels):
     ) -> tuple[dict[str, int], list[str]]:
         """Train it block by block; the ids of the documents' features are in the folder."""
         asked = [estimator.features, estimator.settings, estimator.recipe, estimator.seed]
+        if estimator.sharding is not None:
+            asked.append("in shards")  # the loss is that of logistic regression
         source = source_of(self, paths, told, repr(asked))
         estimator.fit_cache(
             (
@@ -254,8 +256,9 @@ class DocumentKind(Kind, TextLabels):
             "features": estimator.model_.encoder.n_features,
         }
         cached = estimator.cached_
+        how = "by SGD" if estimator.sharding is None else "in shards"
         return facts, [
-            f"the cache holds {cached['bytes_per_document']:.1f} bytes a document; trained by SGD; "
+            f"the cache holds {cached['bytes_per_document']:.1f} bytes a document; trained {how}; "
             f"features ({cached['features']}), loss and penalty were chosen, and n-grams counted, on a sample of "
             f"at most {cached['counted_on']:,} documents; probabilities are not calibrated"
         ]

@@ -32,12 +32,12 @@ class ExampleBlocks:
 
     sizes: int64 [blocks], how many examples each block has
     made:  the examples of some blocks, end to end
-    tokens, key: of all blocks, their number of tokens and their fingerprint, for training in shards
+    items, key: of all blocks, their tokens or features of documents, and their fingerprint, for training in shards
     """
 
     sizes: NDArray[np.int64]
     made: Callable[[Sequence[int]], Any]
-    tokens: int = 0
+    items: int = 0
     key: str = ""
 
     def __len__(self) -> int:
@@ -61,6 +61,14 @@ class ExampleBlocks:
             )
 
         return cls(sizes, made)
+
+
+@dataclass(frozen=True)
+class DocumentBlocks(ExampleBlocks):
+    """Documents over F features with one of Y labels each."""
+
+    F: int = 0
+    Y: int = 0
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError
-from chaffinch.learners.block_sgd import ExampleBlocks
+from chaffinch.learners.block_sgd import DocumentBlocks, ExampleBlocks
 from chaffinch.learners.choice import ChoiceWeights, padded, with_intercepts
 from chaffinch.learners.choice_gradient import ChoiceBatch, ChoicePerceptron
 from chaffinch.learners.count import trigram_counts
@@ -60,7 +60,9 @@ def sharded(learner: Learner, problem: Problem, sharding: Sharding) -> ShardedLe
         ) == 0:
             return ShardedLikelihood(learner, sharding, LIKELIHOOD)
         raise ConfigError("training in shards needs a penalty c1 of 0, and a chain over features of tokens")
-    if isinstance(learner, (ChoiceBatch, DualLogistic)) and isinstance(data, DocumentExamples):
+    if isinstance(learner, (ChoiceBatch, DualLogistic)) and isinstance(
+        data, (DocumentExamples, DocumentBlocks)
+    ):
         if getattr(learner, "l1", 0.0) > 0:
             raise ConfigError("training in shards needs a penalty l1 of 0")
         return ShardedLikelihood(learner, sharding, LIKELIHOOD)

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import _core
+from chaffinch.learners.block_sgd import ExampleBlocks
 from chaffinch.learners.choice import ChoiceWeights, importance, padded, penalties, with_bias, with_intercepts
 from chaffinch.learners.choice_gradient import ChoiceBatch
 from chaffinch.learners.dual import DualLogistic
-from chaffinch.learners.examples import CrfExamples, DocumentExamples, SentenceExamples
+from chaffinch.learners.examples import CrfExamples, SentenceExamples
 from chaffinch.learners.likelihood import Lbfgs
 from chaffinch.learners.native_likelihood import crf_problem
 from chaffinch.learners.problem import Pass, Problem, State
@@ -57,7 +58,10 @@ class ShardedLikelihood(ShardedLearner):
 
     def passes(self, problem: Problem, threads: int = 0, state: State | None = None) -> Iterator[Pass]:
         """Rounds, then steps."""
-        self.learner.check(problem)
+        if not isinstance(
+            problem.examples, ExampleBlocks
+        ):  # those of a cache were checked when it was written
+            self.learner.check(problem)
         frame = self.frame(problem)
         files, K = self.files(problem, frame), self.count(problem)
         view = _view(self.learner, problem, frame, K)
@@ -427,8 +431,7 @@ class DocumentView(LikelihoodView):
 
     def made(self, w: Weights, problem: Problem) -> Any:
         """A table of weights and intercepts."""
-        data: DocumentExamples = problem.examples
-        table = w.reshape(data.F + 1, padded(data.Y)).copy()
+        table = w.reshape(self.rows + 1, self.stride).copy()
         return with_intercepts(ChoiceWeights(table, self.learner.link), self.learner.bias or 0.0)
 
     def held(self, path: Path, number: int, threads: int) -> HeldShard:

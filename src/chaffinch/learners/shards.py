@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from chaffinch import modelfile
 from chaffinch.errors import ChaffinchError, DataError
-from chaffinch.learners.block_sgd import ExampleBlocks
+from chaffinch.learners.block_sgd import DocumentBlocks, ExampleBlocks
 from chaffinch.learners.examples import CrfExamples, DocumentExamples, SentenceExamples
 from chaffinch.learners.learner import Learner
 from chaffinch.learners.problem import Pass, Problem
@@ -242,7 +242,7 @@ class ProblemFrame:
             layout=problem.scorer.layout,
             cost=problem.cost,
             seed=problem.seed,
-            kind=CrfExamples if blocks else type(data),
+            kind=_kind(data),
             common=_common(data),
         )
 
@@ -265,6 +265,13 @@ class Unweighted:
     layout: Any
 
 
+def _kind(data: Any) -> type:
+    """The class of a shard's examples."""
+    if isinstance(data, DocumentBlocks):
+        return DocumentExamples
+    return CrfExamples if isinstance(data, ExampleBlocks) else type(data)
+
+
 def _common(data: Any) -> dict[str, Any]:
     whole = ("F", "Y", "bias", "observations", "trainable")
     return {f.name: getattr(data, f.name) for f in fields(data) if f.name in whole}
@@ -276,17 +283,20 @@ def shards_of(problem: Problem, count: int) -> Iterator[dict[str, NDArray[Any]]]
     if isinstance(data, ExampleBlocks):  # blocks are dealt, and those of one shard are in memory at a time
         for k in range(count):
             made = data.made(range(k, len(data.sizes), count))
-            yield {"sentences": made.sentences, "ptr": made.ptr, "ids": made.ids, "y": made.y}
+            yield _arrays(made, np.arange(len(made)))
         return
     for which in dealt_examples(len(data), count):
-        found = (
-            document_arrays(data, which)
-            if isinstance(data, DocumentExamples)
-            else sentence_arrays(data, which)
-        )
+        found = _arrays(data, which)
         if problem.weight is not None:
             found["weight"] = problem.weight[which]
         yield found
+
+
+def _arrays(data: Any, which: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    """The arrays of some examples."""
+    return (
+        document_arrays(data, which) if isinstance(data, DocumentExamples) else sentence_arrays(data, which)
+    )
 
 
 def dealt_examples(N: int, count: int) -> Iterator[NDArray[np.int64]]:
@@ -377,7 +387,7 @@ class ShardedLearner(Learner):
         """The number of shards."""
         data = problem.examples
         if isinstance(data, ExampleBlocks):
-            return self.sharding.count(len(data.sizes), data.tokens)
+            return self.sharding.count(len(data.sizes), data.items)
         units = len(data.y) if isinstance(data, SentenceExamples) else len(data.ids)
         return self.sharding.count(len(data), units)
 

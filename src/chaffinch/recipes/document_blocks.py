@@ -16,17 +16,22 @@ from chaffinch.cache.documents import DocumentCache, DocumentWriter, Rows, TextS
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.rows import SparseRows, joined
 from chaffinch.learners.block_choice import BlockChoice
-from chaffinch.learners.block_sgd import ExampleBlocks
+from chaffinch.learners.block_sgd import DocumentBlocks
 from chaffinch.learners.choice import ChoiceWeights
+from chaffinch.learners.dual import DualLogistic
 from chaffinch.learners.examples import DocumentExamples
 from chaffinch.learners.problem import Problem
+from chaffinch.learners.shards import Sharding, Unweighted
 from chaffinch.learners.training import Checkpoint, train_passes
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.modelfile import fingerprint
 from chaffinch.progress import Listener, Progress, keep_going
-from chaffinch.recipes.document_task import DocumentLabels, DocumentTask, finished
+from chaffinch.recipes.document_task import DocumentLabels, DocumentTask, finished, suited
 from chaffinch.recipes.recipe import Trained
 from chaffinch.recipes.text_features import TextFeatures
+from chaffinch.recipes.training import train_in_place
+from chaffinch.scorers import Layout
+from chaffinch.structures import Choice
 
 CHOSEN_ON = 5_000  # documents on which kinds of features, penalty and step size are chosen
 COUNTED_ON = 200_000  # documents whose n-grams are counted
@@ -43,6 +48,7 @@ class DocumentSettings:
 
     features: None: chosen on a sample     C: the weight of the loss against the penalty; None: chosen on a sample
     choose:   choices on a sample: from documents, labels and given features to features, their name and C
+    sharding: the engine to train on, in shards, by logistic regression; None: SGD in this process
     """
 
     features: TextFeatures | None = None
@@ -51,6 +57,7 @@ class DocumentSettings:
     choose: Callable[[DocumentTask, float | None], tuple[TextFeatures, str, float]] | None = None
     seed: int = 0
     threads: int = 0
+    sharding: Sharding | None = None
     on_epoch: Listener = field(default=keep_going, compare=False)
 
 
@@ -170,7 +177,8 @@ def tried_learner(
     of_row = np.repeat(np.arange(len(other)), np.diff(other.ptr))
     losses = [("logistic", C)]
     if settings.C is None and settings.choose is not None:
-        losses += [("logistic", c) for c in LOGISTIC if c != C] + [("hinge", c) for c in HINGE]
+        losses += [("logistic", c) for c in LOGISTIC if c != C]
+        losses += [("hinge", c) for c in HINGE] if settings.sharding is None else []
     best, most = ("logistic", C, RATES[1]), -1.0
     for loss, weight in losses:
         for rate in RATES:
@@ -215,12 +223,19 @@ def train_documents(
     encoder = DocumentEncoder.loaded(modelfile.read(folder / ENCODER))
     header = cache.header
     F, Y, loss, C, rate = encoder.n_features, len(cache.labels), header["loss"], header["C"], header["rate"]
-    learner = _learner(F, Y, loss, C, len(cache), settings.epochs, rate)
+    learner: Any = _learner(F, Y, loss, C, len(cache), settings.epochs, rate)
 
     def made(numbers: Sequence[int]) -> DocumentExamples:
         return made_examples(cache, encoder, numbers)
 
-    problem = Problem(None, None, ExampleBlocks(cache.sizes, made), seed=settings.seed)
+    items = int(cache.file.entries["items"].sum(dtype=np.int64))
+    blocks = DocumentBlocks(cache.sizes, made, items, cache.file.fingerprint, F, Y)
+    problem = Problem(None, None, blocks, seed=settings.seed)
+    if settings.sharding is not None:
+        if loss != "logistic":
+            raise ConfigError("the cache was made to train a margin, which has no form for shards; delete it")
+        learner = suited(DualLogistic(C=C), True, len(cache))
+        problem = replace(problem, structure=Choice(Y), scorer=Unweighted(Layout.choice(F + 1, Y)))
     asked = fingerprint([repr(learner), str(settings.seed), cache.file.fingerprint])
     labels = DocumentLabels(np.array(cache.labels), np.zeros(1, np.int64), np.zeros(0, np.int32))
     task = replace(task, labels=labels)
@@ -229,13 +244,12 @@ def train_documents(
         masses = np.array(header["counts"], np.float64)
         return finished(task, encoder, weights, None, masses)[0]
 
-    training = train_passes(
+    training = train_in_place(
+        settings,
         learner,
         problem,
-        threads=settings.threads,
         model=lambda weights: model(replace(weights, w=weights.w.copy())),
-        on_epoch=settings.on_epoch,
         held_out_score=task.held_out_score(encoder),
         checkpoint=None if checkpoint is None else Checkpoint(str(checkpoint), asked),
     )
-    return Trained(model(training.made), training.history)
+    return Trained(model(training.made), training.history, shards=training.shards)
