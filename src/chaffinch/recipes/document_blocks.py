@@ -6,12 +6,16 @@ are counted, and loss, penalty and step size are tried: logistic regression, or 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chaffinch import modelfile
+from chaffinch._core import choice_scores
+from chaffinch.cache.blocks import Ids
 from chaffinch.cache.documents import DocumentCache, DocumentWriter, Rows, TextSpool
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.rows import SparseRows, joined
@@ -36,9 +40,16 @@ from chaffinch.structures import Choice
 CHOSEN_ON = 5_000  # documents on which kinds of features, penalty and step size are chosen
 COUNTED_ON = 200_000  # documents whose n-grams are counted
 COUNTED_CHARACTERS = 150_000_000
-RATES = (0.5, 2.0, 8.0, 32.0)
+RATES = (0.125, 0.5, 2.0, 8.0, 32.0)
 LOGISTIC, HINGE = (0.3, 1.0, 3.0), (0.03, 0.1, 0.3, 1.0)  # weights of a document's loss to try
-PASSES = 4
+WIDER, FASTER = 3.0, 4.0  # steps of the grid of weights and rates
+TRIED_FEATURES = (300_000, 4_000_000)  # of all documents of the first and of the last trials, at most
+GROWN = 6  # times as many documents in the next round of trials
+FEWEST = 1_000  # documents of a trial, if there are as many
+CLOSE = 0.01  # of accuracy: a loss that is this far behind is not tried on more documents
+MOST_STEPS = 12  # trials beyond the first ones of a round
+PASSES, MOST_PASSES = 4, 12
+STEPS = 200_000  # of SGD, at least, if that takes no more than the most passes
 ENCODER = "encoder.cache"  # beside the cache of documents
 
 
@@ -53,12 +64,20 @@ class DocumentSettings:
 
     features: TextFeatures | None = None
     C: float | None = None
-    epochs: int = PASSES
     choose: Callable[[DocumentTask, float | None], tuple[TextFeatures, str, float]] | None = None
     seed: int = 0
     threads: int = 0
     sharding: Sharding | None = None
     on_epoch: Listener = field(default=keep_going, compare=False)
+
+
+def passes_over(N: int) -> int:
+    """How many passes SGD makes over so many documents: few documents are met more often.
+
+    >>> passes_over(1000), passes_over(30_000), passes_over(5_000_000)
+    (12, 7, 4)
+    """
+    return int(np.clip(-(-STEPS // max(N, 1)), PASSES, MOST_PASSES))
 
 
 def sample_task(spool: TextSpool, most: int, settings: DocumentSettings) -> DocumentTask:
@@ -91,7 +110,7 @@ def build_cache(spool: TextSpool, folder: Path, name: str, settings: DocumentSet
     mean = spool.characters // max(len(spool), 1) + 1
     large = sample_task(spool, min(COUNTED_ON, max(CHOSEN_ON, COUNTED_CHARACTERS // mean)), settings)
     encoder, rows = replace(large, features=features).encoded()
-    loss, C, rate = tried_learner(large, rows, C, settings)
+    trial = tried_learner(large, rows, C, settings, len(spool))
     counted = len(large.X)
     del rows, large, small
     packed = encoder.packed()
@@ -118,9 +137,9 @@ def build_cache(spool: TextSpool, folder: Path, name: str, settings: DocumentSet
             {
                 "source": source,
                 "features": called,
-                "loss": loss,
-                "C": C,
-                "rate": rate,
+                "loss": trial.loss,
+                "C": trial.C,
+                "rate": trial.rate,
                 "counted_on": counted,
                 "counts": [spool.counts[spool.labels[label]] for label in classes],
             },
@@ -156,45 +175,90 @@ def weighted_rows(encoder: DocumentEncoder, kinds: Sequence[Rows]) -> SparseRows
     return joined(blocks)
 
 
+@dataclass(frozen=True)
+class Trial:
+    """Settings of SGD to try: the loss, its weight against the penalty, and the first step size."""
+
+    loss: str
+    C: float
+    rate: float
+
+    def near(self, fixed: bool) -> "list[Trial]":
+        """The trial itself and those one step of the grid away. fixed: with the same C."""
+        rates = [replace(self, rate=rate) for rate in (self.rate / FASTER, self.rate * FASTER)]
+        weights = [] if fixed else [replace(self, C=C) for C in (self.C / WIDER, self.C * WIDER)]
+        return [self, *rates, *weights]
+
+
 def tried_learner(
-    task: DocumentTask, rows: SparseRows, C: float, settings: DocumentSettings
-) -> tuple[str, float, float]:
-    """The loss, its weight C and the step size that are right most often on documents of a sample not learnt.
+    task: DocumentTask, rows: SparseRows, C: float, settings: DocumentSettings, N: int
+) -> Trial:
+    """The trial that is right most often on documents of a sample that were not learnt.
 
-    If C is given, the loss is that of logistic regression and only the step size is tried.
+    The best weight and step size change as documents are added. So all trials are made on a few thousand documents;
+    then those near the best one of each loss on six times as many, and so on. If C is given, the loss is
+    that of logistic regression and only the step size is tried.
+
+    N: documents of the whole training set, which decides on the number of passes
     """
-    count = min(len(rows), CHOSEN_ON)
-    which = np.arange(count) * len(rows) // count
-    held = np.arange(count) % 3 == 2
-    part, labels = rows.taken(which), task.labels.taken(which)
-    if not held.any() or held.all():
-        return "logistic", C, RATES[1]
-    Y = len(labels.classes)
-    learnt = DocumentExamples.of_rows(
-        part.taken(np.flatnonzero(~held)), labels.ids[~held], len(labels.classes)
+    chosen = settings.C is None and settings.choose is not None
+    margins = HINGE if chosen and settings.sharding is None else ()
+    weights = {"logistic": {C, *LOGISTIC} if chosen else {C}, "hinge": set(margins)}
+    first = [Trial(loss, c, rate) for loss, cs in weights.items() for c in sorted(cs) for rate in RATES]
+    leaders = [[trial for trial in first if trial.loss == loss] for loss in weights if weights[loss]]
+    few, most = (max(FEWEST, n * len(rows) // max(len(rows.ids), 1)) for n in TRIED_FEATURES)
+    most = min(most, len(rows))
+    count = min(few, most, CHOSEN_ON)
+    while True:
+        which = np.arange(count) * len(rows) // count
+        held = np.arange(count) % 3 == 2
+        if not held.any() or held.all():
+            return Trial("logistic", C, RATES[len(RATES) // 2])
+        right = partial(
+            accuracy_of,
+            rows.taken(which),
+            task.labels.taken(which).ids,
+            held,
+            len(task.labels.classes),
+            passes_over(N) if count == most else PASSES,
+        )
+        found = sorted((_climbed(trials, right, not chosen) for trials in leaders), key=lambda pair: -pair[1])
+        if count == most:
+            return found[0][0]
+        close = [trial for trial, share in found if share > found[0][1] - CLOSE]
+        leaders = [[trial] for trial in close]
+        count = min(most, GROWN * count)
+
+
+def _climbed(trials: Sequence[Trial], right: Callable[[Trial], float], fixed: bool) -> tuple[Trial, float]:
+    """The best trial and how often it is right: of those given, then of its neighbours while they are better."""
+    known = {trial: right(trial) for trial in trials}
+    while True:
+        best = max(known, key=known.__getitem__)
+        known |= {trial: right(trial) for trial in best.near(fixed) if trial not in known}
+        if max(known, key=known.__getitem__) == best or len(known) > len(trials) + MOST_STEPS:
+            best = max(known, key=known.__getitem__)
+            return best, known[best]
+
+
+def accuracy_of(
+    rows: SparseRows, gold: Ids, held: NDArray[np.bool_], Y: int, passes: int, trial: Trial
+) -> float:
+    """The share of the held-out rows that SGD on the other rows gets right."""
+    learnt = DocumentExamples.of_rows(rows.taken(np.flatnonzero(~held)), gold[~held], Y)
+    other = rows.taken(np.flatnonzero(held))
+    learner = _learner(rows.columns, Y, trial, len(learnt), passes)
+    learner = replace(learner, sizes=np.array([len(learnt)]))
+    w = train_passes(learner, Problem(None, None, learnt), threads=1).made.w
+    scores = np.zeros((len(other), Y), np.float32)
+    choice_scores(other.native(1.0), w, 1, scores)
+    return float((scores.argmax(axis=1) == gold[held]).mean())
+
+
+def _learner(F: int, Y: int, trial: Trial, N: int, passes: int) -> BlockChoice:
+    return BlockChoice(
+        loss=trial.loss, l2=1 / (trial.C * max(N, 1)), rate=trial.rate, epochs=passes, F=F, Y=Y
     )
-    other, gold = part.taken(np.flatnonzero(held)), labels.ids[held]
-    of_row = np.repeat(np.arange(len(other)), np.diff(other.ptr))
-    losses = [("logistic", C)]
-    if settings.C is None and settings.choose is not None:
-        losses += [("logistic", c) for c in LOGISTIC if c != C]
-        losses += [("hinge", c) for c in HINGE] if settings.sharding is None else []
-    best, most = ("logistic", C, RATES[1]), -1.0
-    for loss, weight in losses:
-        for rate in RATES:
-            learner = _learner(rows.columns, Y, loss, weight, len(learnt), settings.epochs, rate)
-            learner = replace(learner, sizes=np.array([len(learnt)]))
-            w = train_passes(learner, Problem(None, None, learnt), threads=1).made.w[:-1, :Y]
-            scores = np.zeros((len(other), Y))
-            np.add.at(scores, of_row, other.weights()[:, None] * w[other.ids])
-            right = float((scores.argmax(axis=1) == gold).mean())
-            if right > most:
-                best, most = (loss, weight, rate), right
-    return best
-
-
-def _learner(F: int, Y: int, loss: str, C: float, N: int, epochs: int, rate: float) -> BlockChoice:
-    return BlockChoice(loss=loss, l2=1 / (C * max(N, 1)), rate=rate, epochs=epochs, F=F, Y=Y)
 
 
 def made_examples(cache: DocumentCache, encoder: DocumentEncoder, numbers: Sequence[int]) -> DocumentExamples:
@@ -222,8 +286,9 @@ def train_documents(
     """Learn from a cache. task: how the model is finished; its documents do not count."""
     encoder = DocumentEncoder.loaded(modelfile.read(folder / ENCODER))
     header = cache.header
-    F, Y, loss, C, rate = encoder.n_features, len(cache.labels), header["loss"], header["C"], header["rate"]
-    learner: Any = _learner(F, Y, loss, C, len(cache), settings.epochs, rate)
+    trial = Trial(header["loss"], header["C"], header["rate"])
+    F, Y, N = encoder.n_features, len(cache.labels), len(cache)
+    learner: Any = _learner(F, Y, trial, N, passes_over(N))
 
     def made(numbers: Sequence[int]) -> DocumentExamples:
         return made_examples(cache, encoder, numbers)
@@ -232,9 +297,9 @@ def train_documents(
     blocks = DocumentBlocks(cache.sizes, made, items, cache.file.fingerprint, F, Y)
     problem = Problem(None, None, blocks, seed=settings.seed)
     if settings.sharding is not None:
-        if loss != "logistic":
+        if trial.loss != "logistic":
             raise ConfigError("the cache was made to train a margin, which has no form for shards; delete it")
-        learner = suited(DualLogistic(C=C), True, len(cache))
+        learner = suited(DualLogistic(C=trial.C), True, N)
         problem = replace(problem, structure=Choice(Y), scorer=Unweighted(Layout.choice(F + 1, Y)))
     asked = fingerprint([repr(learner), str(settings.seed), cache.file.fingerprint])
     labels = DocumentLabels(np.array(cache.labels), np.zeros(1, np.int64), np.zeros(0, np.int32))
