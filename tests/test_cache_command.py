@@ -26,9 +26,14 @@ SLOW = """
 import sys, time
 import chaffinch.learners.training as training
 import chaffinch.cache.sentences as sentences
+import chaffinch.cache.documents as documents
+import chaffinch.learners.block_choice as choice
 import chaffinch.recipes.crf_blocks as blocks
 training.CHECKPOINT_SECONDS, training.CHECKPOINT_SHARE, blocks.MIXED = -1, 0, 1
 sentences.CacheWriter.__init__.__kwdefaults__["tokens"] = 700
+documents.DocumentWriter.__init__.__defaults__ = (700,)
+choice.BlockChoice.__dataclass_fields__["mixed"].default = 1
+choice.BlockChoice.__init__.__kwdefaults__["mixed"] = 1
 save = training.Checkpoint.save
 def slowly(self, arrays):
     save(self, arrays)
@@ -54,6 +59,18 @@ def column_file(path: Path, n: int = 900, seed: int = 0) -> Path:
     return path
 
 
+def document_file(path: Path, n: int = 500) -> Path:
+    rng = np.random.default_rng(0)
+    rows = ["label,text"]
+    for label in rng.integers(0, 3, n).tolist():
+        rows.append(
+            f"L{label},"
+            + " ".join(f"w{rng.integers(4) + 4 * label if t % 3 else rng.integers(99)}" for t in range(9))
+        )
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
 def command(data: Path, model: Path, cache: Path) -> list[str]:
     arguments = [
         "train",
@@ -64,14 +81,14 @@ def command(data: Path, model: Path, cache: Path) -> list[str]:
         str(cache),
         "--threads",
         "1",
-        "--passes",
-        "3",
+        *(["--passes", "3"] if data.suffix == ".tsv" else ["--features", "words"]),
     ]
     return [sys.executable, "-W", "ignore", "-c", SLOW, *arguments]
 
 
-def test_a_run_that_is_killed_at_any_moment_ends_with_the_same_bytes(tmp_path: Path) -> None:
-    data = column_file(tmp_path / "d.tsv")
+@pytest.mark.parametrize("kind", ["sentences", "documents"])
+def test_a_run_that_is_killed_at_any_moment_ends_with_the_same_bytes(tmp_path: Path, kind: str) -> None:
+    data = column_file(tmp_path / "d.tsv") if kind == "sentences" else document_file(tmp_path / "d.csv")
     folder, model = tmp_path / "cache", tmp_path / "m.chaff"
     subprocess.run(command(data, tmp_path / "whole.chaff", folder), check=True, timeout=300)
     wanted = (tmp_path / "whole.chaff").read_bytes()
@@ -83,7 +100,7 @@ def test_a_run_that_is_killed_at_any_moment_ends_with_the_same_bytes(tmp_path: P
 
     moments: list[Callable[[set[float]], bool]] = [
         lambda _: any(folder.glob(".*part*")),
-        lambda _: (folder / "sentences.cache").exists(),
+        lambda _: (folder / f"{kind}.cache").exists(),
         lambda seen: len(seen) >= 2,
         lambda seen: len(seen) >= 6,
     ]

@@ -18,10 +18,14 @@ from chaffinch.learners.training import train_passes
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.recipes.document_blocks import (
     ENCODER,
+    PASSES,
     DocumentSettings,
+    Trial,
     build_cache,
     made_examples,
     raw_rows,
+    sample_task,
+    tried_learner,
     weighted_rows,
 )
 from chaffinch.recipes.text_features import TextFeatures
@@ -177,6 +181,45 @@ def test_training_goes_on_from_a_checkpoint(tmp_path: Path, monkeypatch: pytest.
         state = {name: array.copy() for name, array in one.state().items()}
         again = list(learner.passes(problem, 1, state))[-1].finish(None)[0].w
         assert again.tobytes() == wanted.tobytes()
+
+
+def test_trials_go_beyond_the_grid_and_follow_the_best_to_more_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spool = TextSpool(tmp_path)
+    spool.add(*documents(600))
+    settings = DocumentSettings(TextFeatures.of("words"), choose=lambda task, C: None)  # type: ignore[arg-type,return-value]
+    task = sample_task(spool, 600, settings)
+    _, rows = task.encoded()
+    monkeypatch.setattr("chaffinch.recipes.document_blocks.CHOSEN_ON", 100)
+    tried: list[tuple[int, int]] = []
+
+    def peaked(part: Any, gold: Any, held: Any, Y: int, passes: int, trial: Trial) -> float:
+        """Best for the hinge at a rate below the grid and a C that falls with the number of documents."""
+        assert held.sum() == len(part) // 3
+        tried.append((len(part), passes))
+        C = 0.1 if len(part) == 100 else 0.01
+        away = abs(np.log(trial.rate / 0.01)) + abs(np.log(trial.C / C))
+        return float(1 - 0.01 * away - 0.005 * (trial.loss == "logistic"))
+
+    monkeypatch.setattr("chaffinch.recipes.document_blocks.accuracy_of", peaked)
+    best = tried_learner(task, rows, 1.0, settings, 1_000_000)
+    assert best.loss == "hinge"
+    assert best.rate == pytest.approx(0.0078125)
+    assert 0.01 < best.C < 0.012
+    assert {n for n, _ in tried} == {100, 600}
+    assert {passes for _, passes in tried} == {PASSES}
+    only = tried_learner(task, rows, 7.0, replace(settings, C=7.0), 1_000_000)
+    assert (only.loss, only.C) == ("logistic", 7.0)
+    spool.close()
+
+
+def test_a_cache_of_an_earlier_layout_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chaffinch.cache.documents.LAYOUT", 1)
+    cached(tmp_path, "words")[0].close()
+    monkeypatch.undo()
+    with pytest.raises(DataError, match=r"d\.cache: was made by another version of chaffinch; remove it"):
+        DocumentCache(tmp_path / "d.cache")
 
 
 def test_the_command_trains_on_documents_through_a_cache(run: Runner, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from chaffinch.cache.blocks import (
 )
 
 KIND = "documents"
+LAYOUT = 2  # of a cache of documents: its streams, and the settings in its header
 ITEMS = 1 << 19  # features of a block, about
 SPOOLED = 1 << 22  # bytes of texts that are in memory together
 
@@ -147,7 +148,9 @@ class DocumentWriter:
     def close(self, header: dict[str, Any], labels: Sequence[str]) -> None:
         """Complete the file."""
         self._out.section("labels", packed_strings(labels))
-        self._out.close({**header, "kind": KIND, "kinds": self.kinds, "counted": self.counted})
+        self._out.close(
+            {**header, "kind": KIND, "layout": LAYOUT, "kinds": self.kinds, "counted": self.counted}
+        )
 
     def discard(self) -> None:
         """Remove what was written."""
@@ -161,6 +164,8 @@ class DocumentCache:
         self.file = BlockFile(path)
         if self.file.header.get("kind") != KIND:
             raise self.file.fault(f"holds {self.file.header.get('kind')}, expected {KIND}")
+        if self.file.header.get("layout") != LAYOUT:
+            raise self.file.fault("was made by another version of chaffinch")
         if source is not None and self.file.header.get("source") != source:
             raise self.file.fault("was made from other data, columns, features or settings of the reader")
         self.kinds, self.counted = int(self.file.header["kinds"]), bool(self.file.header["counted"])
