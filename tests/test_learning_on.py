@@ -16,6 +16,7 @@ from chaffinch.recipes import TAGGERS
 from chaffinch.recipes.crf import Crf
 from chaffinch.recipes.document_step import corrected, takes_steps
 from chaffinch.recipes.document_task import suited
+from chaffinch.recipes.latent import LatentPerceptronTagger, LatentSvmTagger
 from chaffinch.recipes.partial_fit import Increment
 from chaffinch.text.table import TokenTable, concatenated
 
@@ -51,6 +52,20 @@ def sentence(table: TokenTable, n: int) -> TokenTable:
     return table.of_sentences(np.arange(table.n_sentences) == n)
 
 
+def twin(tagger: Tagger) -> Tagger:
+    made = object.__new__(Tagger)
+    vars(made).update(vars(tagger))
+    return made
+
+
+def refusal_of(tagger: Tagger, lesson: TokenTable) -> str | None:
+    try:
+        tagger.partial_fit(lesson)
+    except ConfigError as e:
+        return str(e)
+    return None
+
+
 def reloaded(tagger: Tagger, path) -> Tagger:
     tagger.save(path)
     made = chaffinch.load(path)
@@ -58,21 +73,66 @@ def reloaded(tagger: Tagger, path) -> Tagger:
     return made
 
 
-@pytest.mark.parametrize("recipe", ["perceptron", "mira", "ssvm", "m3n", "hmm", "memm"])
-def test_a_correction_of_any_chain_taught_ten_times_is_right_and_harms_nothing(recipe, held_out):
-    fitted = Tagger(recipe, folds=0, threads=1).fit(part(0, 300))
-    before, score = answers(fitted, held_out), fitted.score(held_out)
-    near = recipe not in ("hmm", "memm")  # these train anew
-    for n in mistakes(fitted, held_out)[:3]:
-        tagger = Tagger(recipe, folds=0, threads=1).fit(part(0, 300))
+# Every recipe but crf, whose tests follow; those with hidden labels in a small form, since they are slow.
+OTHERS = {
+    **{recipe.name: recipe.name for recipe in TAGGERS if recipe.name != "crf"},
+    "latent-perceptron": LatentPerceptronTagger(restarts=1, epochs=3),
+    "latent-ssvm": LatentSvmTagger(restarts=1, rounds=1, passes=1),
+}
+
+
+@pytest.mark.parametrize("recipe", OTHERS)
+def test_a_correction_of_any_recipe_taught_ten_times_is_right_and_harms_nothing_or_is_refused(recipe):
+    corpus, size = ("posts", 300) if recipe == "semi-crf" else ("ingredients", 300)
+    train, held_out = part(0, size, corpus), part(N, N + HELD_OUT, corpus)
+    fitted = Tagger(OTHERS[recipe], folds=0, threads=1).fit(train)
+    before, score, falls, refused = answers(fitted, held_out), fitted.score(held_out), [], 0
+    for n in mistakes(fitted, held_out)[:40:10]:
+        tagger, lesson = twin(fitted), sentence(held_out, n)
+        if (refusal := refusal_of(tagger, lesson)) is not None:
+            assert recipe in ("hmm", "emission")
+            assert "These recipes can: crf, memm, semi-crf" in refusal
+            assert tagger.model_ is fitted.model_
+            refused += 1
+            continue
+        model = tagger.model_
+        for _ in range(9):
+            assert tagger.partial_fit(lesson).model_ is model
+        assert n not in mistakes(tagger, held_out)
+        changed = sum(a != b for a, b in zip(before, answers(tagger, held_out), strict=True)) - 1
+        assert changed <= 0.02 * HELD_OUT
+        falls.append(score - tagger.score(held_out))
+    assert refused <= 3
+    assert max(falls) < 0.001
+    assert np.mean(falls) < 0.0005
+
+
+@pytest.mark.parametrize("recipe", ["greedy", "beam", "memm"])
+def test_other_labels_of_a_known_sentence_are_learnt_near_the_weights(recipe, held_out):
+    train = part(0, 300)
+    fitted = Tagger(recipe, folds=0, threads=1).fit(train)
+    before = answers(fitted, held_out)
+    words, labels = train.lists("w")[7], train.lists("y")[7]
+    other = next(label for label in fitted.classes_ if label != labels[0])
+    given = [list(zip(words, train.lists("pos")[7], strict=True))]
+    fitted.partial_fit(given, [[other, *labels[1:]]])
+    assert fitted.predict(given) == [[other, *labels[1:]]]
+    changed = sum(a != b for a, b in zip(before, answers(fitted, held_out), strict=True))
+    assert changed <= 0.02 * HELD_OUT
+
+
+@pytest.mark.parametrize(
+    "config", [Crf(c1=0.3, c2=0.3, margin=8.0), Crf(c1=0.1, c2=0.01)], ids=["wide", "plain"]
+)
+def test_a_crf_with_an_l1_penalty_learns_on_from_its_file(config, held_out, tmp_path):
+    fitted = Tagger(config, folds=0, threads=1).fit(part(0, 300))
+    score = fitted.score(held_out)
+    for n in mistakes(fitted, held_out)[:40:10]:
+        tagger = reloaded(fitted, tmp_path / "m.chaff")
         for _ in range(10):
             tagger.partial_fit(sentence(held_out, n))
         assert n not in mistakes(tagger, held_out)
-        assert tagger.score(held_out) > score - (0.001 if near else 0.002)
-        changed = sum(a != b for a, b in zip(before, answers(tagger, held_out), strict=True))
-        assert changed <= (0.025 if near else 0.1) * HELD_OUT
-        model = tagger.model_
-        assert tagger.partial_fit(sentence(held_out, n)).model_ is model
+        assert tagger.score(held_out) > score - 0.002
 
 
 def test_a_few_corrections_are_learnt_near_the_weights_and_more_by_training_on_all(held_out, monkeypatch):
@@ -280,7 +340,7 @@ def test_a_classifier_that_was_loaded_says_that_it_cannot_learn_on(tmp_path):
 LINEAR = [r.name for r in Classifier.recipes if Increment.possible(r.config()) or takes_steps(r.config())]
 
 
-@pytest.mark.parametrize("recipe", [name for name in LINEAR if not name.endswith("nb")])
+@pytest.mark.parametrize("recipe", LINEAR)
 def test_a_correction_of_a_linear_classifier_taught_ten_times_is_right_and_harms_nothing(recipe, tmp_path):
     (X, y), (held_out, gold) = topics(0, 400), topics(400, 1400)
     fitted = Classifier(recipe, threads=1, calibrate=False).fit(X, y)
@@ -291,13 +351,56 @@ def test_a_correction_of_a_linear_classifier_taught_ten_times_is_right_and_harms
             classifier.partial_fit([held_out[n]], [gold[n]])
         after = classifier.predict(held_out)
         assert after[n] == gold[n]
-        assert np.mean(after == np.array(gold)) > np.mean(before == np.array(gold)) - 0.003
+        assert np.mean(after == np.array(gold)) > np.mean(before == np.array(gold)) - 0.0015
         assert np.mean(after != before) < 0.02
         model = classifier.model_
         assert classifier.partial_fit([held_out[n]], [gold[n]]).model_ is model
     classifier.save(tmp_path / "m.chaff")
     loaded = chaffinch.load(tmp_path / "m.chaff")
     assert np.array_equal(loaded.predict_proba(held_out), classifier.predict_proba(held_out))
+
+
+@pytest.mark.parametrize("recipe", ["nb", "complement-nb", "crammer-singer", "perceptron"])
+def test_a_correction_harms_nothing_if_many_texts_are_alike(recipe):
+    documents = samples.load("questions")
+    X, y = [d.text for d in documents], [d.labels[0] for d in documents]
+    fitted = Classifier(recipe, threads=1, calibrate=False).fit(X[:600], y[:600])
+    before, gold = fitted.predict(X[600:]), np.array(y[600:])
+    falls = []
+    for n in np.flatnonzero(before != gold)[:40:8].tolist():
+        classifier = Classifier(recipe, threads=1, calibrate=False).fit(X[:600], y[:600])
+        for _ in range(10):
+            classifier.partial_fit([X[600 + n]], [y[600 + n]])
+        after = classifier.predict(X[600:])
+        assert after[n] == gold[n]
+        falls.append(np.mean(before == gold) - np.mean(after == gold))
+    assert np.mean(falls) < 0.0015  # the sample has wrong labels: texts like these follow
+
+
+@pytest.mark.parametrize("recipe", ["nb", "complement-nb"])
+def test_naive_bayes_learns_ten_parts_as_well_as_all_at_once(recipe):
+    (X, y), (held_out, gold) = topics(0, 600), topics(600, 1200)
+    whole = Classifier(recipe, threads=1).fit(X, y)
+    parts = Classifier(recipe, threads=1).fit(X[:60], y[:60])
+    for k in range(60, 600, 60):
+        parts.partial_fit(X[k : k + 60], y[k : k + 60])
+    assert parts.score(held_out, gold) > whole.score(held_out, gold) - 0.005
+
+
+@pytest.mark.parametrize("recipe", ["nb", "loglinear", "perceptron"])
+def test_texts_that_are_counted_batch_by_batch_count_once(recipe):
+    X, y = topics(0, 300)
+    classifier = Classifier(recipe, threads=1).partial_fit(X, y, classes=sorted(set(y)))
+    right = np.flatnonzero(classifier.predict(X) == np.array(y))[:5].tolist()
+    model = classifier.model_
+    assert classifier.partial_fit([X[n] for n in right], [y[n] for n in right]).model_ is model
+    assert classifier.partial_fit(["a new text"], [y[0]]).model_ is not model
+
+
+def test_a_kernel_machine_says_which_recipes_learn_on():
+    X, y = topics(0, 60)
+    with pytest.raises(AttributeError, match="these recipes have: ridge, svm"):
+        Classifier("kernel-svm", threads=1).fit(X, y).partial_fit(X[:1], y[:1])
 
 
 @pytest.mark.parametrize(

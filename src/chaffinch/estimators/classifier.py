@@ -28,9 +28,11 @@ from chaffinch.estimators.documents import (
 from chaffinch.estimators.learnt import Lessons
 from chaffinch.estimators.streamed_documents import cached_documents, settings_of
 from chaffinch.estimators.streams import is_stream, pairs
+from chaffinch.features.rows import SparseRows
 from chaffinch.kernels import Kernel
 from chaffinch.knobs import check
 from chaffinch.learners.kernel_choice import KernelChoice
+from chaffinch.model.classifier import ClassifierModel
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes.classifiers import (
     CLASSIFIERS,
@@ -53,6 +55,11 @@ from chaffinch.trust.confidence import Confidence
 
 # Repeated rows of numbers are merged up to this many rows; beyond, merging costs more than it saves.
 MERGED_UP_TO = 100_000
+
+# A correction moves features that at most this share of the learnt documents have; the share that changes the fewest
+# answers to this many of them is used.
+MOVABLE = (1.0, 0.05, 0.01)
+WATCHED = 500
 
 
 class Classifier(DocumentPredictions):
@@ -91,6 +98,7 @@ class Classifier(DocumentPredictions):
     _lessons: Lessons | None = None
     _settled: tuple[Any, Any] | None = None
     _rows: tuple[Any, Any] | None = None  # the encoder and the rows of the lessons
+    _watched: tuple[Any, SparseRows] | None = None  # an encoder, and its rows of some learnt documents
     _stepped: int = 0  # texts that were taken in since the last training on all of them
 
     def __init__(
@@ -174,8 +182,7 @@ class Classifier(DocumentPredictions):
         if trained.counts is not None and single:
             self._increment = Increment.counted(config, task.labels.classes, trained.counts)
         self._keep(trained.model, config, trained.history, trained.confidence)
-        learnt = plain and self._increment is None
-        self._lessons = Lessons.of(documents_and_numbers(X)[0], y, sample_weight) if learnt else None
+        self._lessons = Lessons.of(documents_and_numbers(X)[0], y, sample_weight) if plain else None
         self._rows = trained.memory if self._lessons is not None else None
         self._stepped = 0
         self._settled = (task.features, config) if self._lessons is not None else None
@@ -238,13 +245,18 @@ class Classifier(DocumentPredictions):
         words and labels are taken in, and probabilities calibrated again. A text that is known with the same label
         changes nothing unless it is still wrong (then it counts twice as much); one that is known with another label
         takes its place. Otherwise the recipes loglinear, perceptron, nb and complement-nb update their weights or
-        counts; the first call needs all classes, and fixes the features of text.
+        counts; the first call needs all classes, and fixes the features of text. A call with texts that were all
+        learnt with these labels, and are right, changes nothing.
 
         >>> classifier = Classifier("ridge").fit(["good tea", "bad tea"], ["+", "-"])
         >>> classifier.partial_fit(["lovely cake"], ["+"]).predict(["lovely"]).tolist()
         ['+']
         """
         if self._lessons is None and not Increment.possible(self._config()):
+            recipe = CLASSIFIERS.by_config(self._config())
+            if recipe.train is not train_classifier:
+                able = ", ".join(one.name for one in CLASSIFIERS if one.train is train_classifier)
+                raise AttributeError(f"recipe {recipe.name} has no partial_fit; these recipes have: {able}")
             raise AttributeError(
                 f"recipe {self.recipe!r} has no partial_fit unless fit trained it on texts in this process; "
                 "loglinear, perceptron and nb have"
@@ -323,8 +335,9 @@ class Classifier(DocumentPredictions):
             return None
         place = {label: k for k, label in enumerate(self.model_.classes.tolist())}
         y = np.array([place[label] for label in more.labels], np.int32)
-        rows = self.model_.encoder.rows(more.texts, None, self.threads)
-        found = corrected(self.model_, learner, rows, y, importance[at])
+        found = self._nearest(
+            learner, self.model_.encoder.rows(more.texts, None, self.threads), y, importance[at]
+        )
         if found is None:
             return None
         model, factor = found
@@ -333,6 +346,39 @@ class Classifier(DocumentPredictions):
         weight[at] *= factor
         return dataclasses.replace(lessons, weight=weight)
 
+    def _nearest(
+        self, learner: Any, lesson: SparseRows, y: NDArray[np.int32], weight: NDArray[np.float32]
+    ) -> tuple[ClassifierModel, NDArray[np.float64]] | None:
+        """Of models that get the lesson right, the one that changes the fewest answers to learnt documents.
+
+        They differ in the features whose weights may change: all, or those that few documents have.
+        """
+        best: tuple[float, tuple[ClassifierModel, NDArray[np.float64]]] | None = None
+        watched = self._watched_rows()
+        before = self.model_.scores_of_rows(watched, self.threads).argmax(axis=1)
+        documents = np.bincount(watched.ids, minlength=watched.columns)
+        for share in MOVABLE:
+            found = corrected(self.model_, learner, lesson, y, weight, documents <= share * len(watched))
+            if found is None:
+                continue
+            after = found[0].scores_of_rows(watched, self.threads).argmax(axis=1)
+            moved = float(np.mean(before != after))
+            if best is None or moved < best[0]:
+                best = moved, found
+            if moved <= 1 / WATCHED:
+                break
+        return None if best is None else best[1]
+
+    def _watched_rows(self) -> SparseRows:
+        """The features of some learnt documents, evenly spaced; encoded once for each encoder."""
+        assert self._lessons is not None
+        if self._watched is None or self._watched[0] is not self.model_.encoder:
+            N = len(self._lessons.texts)
+            which = np.arange(min(N, WATCHED)) * N // max(1, min(N, WATCHED))
+            texts = [self._lessons.texts[n] for n in which.tolist()]
+            self._watched = self.model_.encoder, self.model_.encoder.rows(texts, None, self.threads)
+        return self._watched[1]
+
     # -- keeping ----------------------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
@@ -340,7 +386,7 @@ class Classifier(DocumentPredictions):
         state = {
             k: v
             for k, v in vars(self).items()
-            if k not in ("model_", "_increment", "_lessons", "_settled", "_rows")
+            if k not in ("model_", "_increment", "_lessons", "_settled", "_rows", "_watched")
         }
         if hasattr(self, "model_"):
             packed = self.model_.packed()
@@ -476,7 +522,6 @@ class Classifier(DocumentPredictions):
             if change is None or self._learnt_on(change[0], more, *change[1:]):
                 return self
             return self._learn_anew(change[0])
-        task = self._task(X, y, sample_weight, beside, keep_going)
         config = self._config()
         increment: Increment | None = getattr(self, "_increment", None)
         if increment is None and hasattr(self, "model_"):
@@ -485,6 +530,12 @@ class Classifier(DocumentPredictions):
             if classes is None:
                 raise DataError("classes must be passed on the first call to partial_fit.")
             increment = Increment(config, labels_of(list(classes)).classes)
+        task = self._task(X, y, sample_weight, beside, keep_going)
+        if task.text and beside is None and not task.labels.several and task.labels.soft is None:
+            labels = task.labels.classes[task.labels.ids]
+            known = increment.knows(task.X, labels.tolist())
+            if known and np.array_equal(self.predict(task.X), labels):
+                return self
         self._keep(increment.model(task), config, [])
         self._increment = increment
         return self

@@ -1,7 +1,7 @@
 """The tagger: labels for the tokens of sentences, by any recipe, as a scikit-learn estimator."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -41,6 +41,7 @@ from chaffinch.recipes.chain_step import corrected_chain
 from chaffinch.recipes.crf_blocks import CachedTask, train_blocks
 from chaffinch.recipes.crf_config import Crf
 from chaffinch.recipes.recipe import Change, Trained
+from chaffinch.recipes.token_step import HELD, corrected_tokens, gives_gold
 from chaffinch.search.label_rules import OF_TOKENS, Rule, RuleBook, rules_as_data, rules_of
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable
@@ -179,9 +180,10 @@ class Tagger(TagPredictions):
         A sentence that is known with the same labels changes nothing, unless the tagger still gets it wrong: then it
         counts twice as much. One that is known with other labels takes their place. A CRF that was trained by dual
         ascent moves to the optimum of all sentences; one that was loaded, or trained otherwise, stays as near its
-        weights as the further sentences allow. Chains of other recipes learn a few sentences near their weights too,
-        and train on all sentences after one such sentence for each hundred; the other recipes always do. They need all
-        sentences: they cannot learn on once they were loaded from a file.
+        weights as the further sentences allow. Other recipes learn a few sentences near their weights too: the smallest
+        change that makes them right. After one such sentence for each hundred, and for larger lessons, they train on
+        all sentences, so they cannot learn on once they were loaded from a file. hmm and emission count anew; they
+        refuse a sentence that they cannot get right without changing the answers of more than 0.5 % of the others.
         """
         if not hasattr(self, "model_"):
             return self._learn(X, y, None, sample_weight, on_epoch)
@@ -194,7 +196,7 @@ class Tagger(TagPredictions):
         if weight is not None and (kept := counting(weight)) is not None:
             table, weight, right = table.taken(kept), weight[kept], right[kept]
         change, learnt = learnt.taught(table, self.columns_, weight, right)
-        return self._changed(change, learnt, on_epoch)
+        return self._changed(change, learnt, on_epoch, table.of_sentences(~right), table.n_sentences)
 
     def forget(self, X: Sentences, y: Sequence[Sequence[Any]] | None = None) -> "Tagger":
         """Remove sentences from the training data, as if never learnt; with labels, only those with these labels.
@@ -222,7 +224,10 @@ class Tagger(TagPredictions):
         if self._learnt is not None:
             return self._learnt
         recipe = TAGGERS.by_config(self.config_)
-        if self._memory is None and recipe.remember is not None:
+        sparse = (
+            getattr(self.config_, "c1", 0.0) > 0 and self._trained_on is not None
+        )  # trains anew to stay sparse
+        if self._memory is None and recipe.remember is not None and not sparse:
             self._memory = recipe.remember(self.model_, self.config_, self.seed)
             if self._memory is not None:
                 return Learnt()
@@ -234,15 +239,90 @@ class Tagger(TagPredictions):
         table, weight = self._trained_on
         return Learnt.of(table, self.columns_, weight)
 
-    def _changed(self, change: Change | None, learnt: Learnt, on_epoch: Listener) -> "Tagger":
+    def _changed(
+        self,
+        change: Change | None,
+        learnt: Learnt,
+        on_epoch: Listener,
+        lesson: TokenTable | None = None,
+        taught: int = 0,
+    ) -> "Tagger":
+        """The tagger after a change.
+
+        lesson: the sentences to learn that it gets wrong; None: some are forgotten
+        taught: the number of sentences to learn, right or wrong
+        """
         if change is None:
             return self
         recipe = TAGGERS.by_config(self.config_)
         if self._memory is not None and recipe.learn_on is not None:
             trained = recipe.learn_on(self._memory, change, self.threads)
-        elif (near := self._near(change)) is not None:
+        elif (near := self._near(change, learnt, lesson, taught)) is not None:
             trained = near
-        elif learnt.table is not None and learnt.table.n_sentences:
+        else:
+            trained, learnt = self._trained_on_all(learnt, on_epoch, lesson, taught)
+            self._stepped = 0
+        if trained.model is not self.model_:
+            model, temperature = trained.model, getattr(self.model_, "temperature", 1.0)
+            if isinstance(model, Tempered) and temperature != 1:
+                model = model.with_temperature(temperature)
+            self.model_, self.history_ = model, trained.history
+        self._memory, self._learnt = trained.memory, learnt
+        self.fingerprint_ = modelfile.fingerprint(learnt.texts, learnt.golds, [self.fingerprint_])
+        self.trained_on_ = {}  # a model that was loaded does not know how much it had learnt before
+        return self
+
+    def _near(self, change: Change, learnt: Learnt, lesson: TokenTable | None, taught: int) -> Trained | None:
+        """A few further sentences learnt near the weights; None if there are more, or if that does not make them right.
+
+        After one such sentence for each hundred, all sentences are trained on again.
+        """
+        if lesson is None or learnt.table is None:
+            return None
+        near = TAGGERS.by_config(self.config_).near
+        if not near or self._stepped + taught > _few(len(change.weight)):
+            return None
+        model = self._near_weights(self.model_, lesson, learnt)
+        if model is None:
+            return None
+        self._stepped += taught
+        return Trained(model, self.history_)
+
+    def _near_weights(self, model: TaggingModel, lesson: TokenTable, learnt: Learnt) -> TaggingModel | None:
+        """Of models near a model that get the lesson right, the one that changes the fewest learnt answers."""
+        if lesson.n_sentences == 0:
+            return model
+        watched = _sampled(learnt)
+        before = _answers(model, watched, self.threads)
+        best: tuple[float, TaggingModel] | None = None
+        for made in self._steps(model, lesson):
+            moved = _changed_share(before, _answers(made, watched, self.threads))
+            if best is None or moved < best[0]:
+                best = moved, made
+            if moved <= 1 / WATCHED:
+                break
+        return None if best is None else best[1]
+
+    def _steps(self, model: TaggingModel, lesson: TokenTable) -> Iterator[TaggingModel]:
+        """Models near a model that get the lesson right."""
+        for held in HELD:
+            if (made := corrected_tokens(model, lesson, self.threads, held)) is not None:
+                yield made
+        constraints = getattr(self.config_, "constraints", True)
+        if (made := corrected_chain(model, lesson, constraints, self.seed, self.threads)) is not None:
+            yield made
+
+    def _trained_on_all(
+        self, learnt: Learnt, on_epoch: Listener, lesson: TokenTable | None, taught: int
+    ) -> tuple[Trained, Learnt]:
+        """A training on all sentences; a lesson of a few sentences is right afterwards, or refused."""
+        if learnt.table is None or not learnt.table.n_sentences:
+            raise DataError("expected at least one sentence left to train on, found none")
+        recipe = TAGGERS.by_config(self.config_)
+        few = taught <= _few(learnt.table.n_sentences)
+        watched = _sampled(learnt)
+        while True:
+            assert learnt.table is not None
             uneven = "weight" in recipe.options and bool((learnt.weight != 1).any())
             task = TaggingTask(
                 table=learnt.table,
@@ -255,32 +335,23 @@ class Tagger(TagPredictions):
                 keep=True,
             )
             trained = TAGGERS.trained(task, self.config_)
-        else:
-            raise DataError("expected at least one sentence left to train on, found none")
-        model, temperature = trained.model, getattr(self.model_, "temperature", 1.0)
-        if isinstance(model, Tempered) and temperature != 1:
-            model = model.with_temperature(temperature)
-        self.model_, self.history_ = model, trained.history
-        self._memory, self._learnt = trained.memory, learnt
-        self.fingerprint_ = modelfile.fingerprint(learnt.texts, learnt.golds, [self.fingerprint_])
-        self.trained_on_ = {}  # a model that was loaded does not know how much it had learnt before
-        return self
-
-    def _near(self, change: Change) -> Trained | None:
-        """A few further sentences learnt near the weights; None if there are more, or if that does not make them right.
-
-        After one such sentence for each hundred, all sentences are trained on again.
-        """
-        fresh = change.fresh
-        if fresh is None or fresh.n_sentences == 0 or change.dropped.any():
-            return None
-        if self._stepped + fresh.n_sentences > max(1, len(change.weight) // 100):
-            self._stepped = 0
-            return None
-        constraints = getattr(self.config_, "constraints", True)
-        near = corrected_chain(self.model_, fresh, constraints, self.seed, self.threads)
-        self._stepped = 0 if near is None else self._stepped + fresh.n_sentences
-        return near
+            if not few or lesson is None or gives_gold(trained.model, lesson, self.threads):
+                break
+            if recipe.near:
+                model = self._near_weights(trained.model, lesson, learnt)
+                trained = trained if model is None else replace(trained, model=model, memory=None)
+                break
+            wrong = np.zeros(lesson.n_sentences, bool)
+            change, learnt = learnt.taught(lesson, self.columns_, None, wrong)
+            if change is None:
+                raise _refusal(recipe.name)
+        if few and lesson is not None and not recipe.near:
+            moved = _changed_share(
+                _answers(self.model_, watched, self.threads), _answers(trained.model, watched, self.threads)
+            )
+            if moved > FEW_CHANGES:
+                raise _refusal(recipe.name)
+        return trained, learnt
 
     def _learn(
         self,
@@ -380,6 +451,44 @@ class Tagger(TagPredictions):
         from sklearn.utils import Tags, TargetTags
 
         return Tags(estimator_type=None, target_tags=TargetTags(required=True))
+
+
+# A recipe that counts refuses a lesson of a few sentences that changes more than this share of other sentences.
+FEW_CHANGES = 0.005
+WATCHED = 500  # learnt sentences whose answers are compared
+
+
+def _few(sentences: int) -> int:
+    """The number of sentences that are learnt near the weights: one for each hundred."""
+    return max(1, sentences // 100)
+
+
+def _sampled(learnt: Learnt) -> TokenTable:
+    """Some of the sentences learnt, evenly spaced."""
+    assert learnt.table is not None
+    N = learnt.table.n_sentences
+    return learnt.table.taken(np.arange(min(N, WATCHED)) * N // max(min(N, WATCHED), 1))
+
+
+def _answers(model: TaggingModel, table: TokenTable, threads: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The labels of tokens, and the bounds of sentences."""
+    return np.array(model.labels.outer)[model.decode(table, threads)], table.ptr
+
+
+def _changed_share(
+    before: tuple[NDArray[Any], NDArray[np.int64]], after: tuple[NDArray[Any], NDArray[np.int64]]
+) -> float:
+    """The share of sentences with another answer."""
+    changed = np.concatenate([[0], np.cumsum(before[0] != after[0])])[before[1]]
+    return float(np.mean(np.diff(changed) > 0)) if len(before[1]) > 1 else 0.0
+
+
+def _refusal(recipe: str) -> ConfigError:
+    able = ", ".join(one.name for one in TAGGERS if one.near)
+    return ConfigError(
+        f"the recipe {recipe} counts, and cannot learn this correction without changing the answers of other "
+        f"sentences; the model stays as it was. These recipes can: {able}"
+    )
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from chaffinch.model.chain import ChainModel
 from chaffinch.recipes.crf import solved
 from chaffinch.recipes.crf_config import Crf
 from chaffinch.recipes.crf_memory import CrfMemory, can_learn_on
-from chaffinch.recipes.recipe import Trained
-from chaffinch.text.document import LABEL
+from chaffinch.recipes.token_step import gives_gold
 from chaffinch.text.table import TokenTable
 
 # Penalties of the change, from strong to weak: the strongest that makes the sentences right is used.
@@ -26,7 +25,7 @@ PENALTIES = (8.0, 2.0, 0.5, 0.1)
 
 def corrected_chain(
     model: TaggingModel, lesson: TokenTable, constraints: bool, seed: int, threads: int
-) -> Trained | None:
+) -> TaggingModel | None:
     """The chain that gives these sentences their labels; None if its weights cannot be changed so, or it takes more.
 
     constraints: whether transitions that the tag scheme forbids stay forbidden
@@ -43,13 +42,7 @@ def corrected_chain(
         return None
     for c2 in PENALTIES:
         trained = solved(replace(memory, chosen=replace(memory.chosen, c2=c2)))
-        if _is_right(trained.model, lesson, threads):
-            return Trained(trained.model, trained.history)
+        if gives_gold(trained.model, lesson, threads):
+            made: TaggingModel = trained.model
+            return made
     return None
-
-
-def _is_right(model: TaggingModel, table: TokenTable, threads: int) -> bool:
-    """Whether every token gets its label."""
-    column, place = table.columns[LABEL], {label: i for i, label in enumerate(model.labels.outer)}
-    y = np.array([place.get(t, -1) for t in column.types], np.int32)[column.ids]
-    return np.array_equal(model.decode(table, threads), y)

@@ -209,13 +209,15 @@ class CrfMemory:
             raise ConfigError(CANNOT)
         scheme = _scheme_of(model)
         names = scheme is not None and any("elsewhere" in t for t in encoder.features.templates)
+        # The L2 penalty beside an L1 penalty is too weak to keep weights near those of the model.
+        objective = config if config.c1 == 0 else replace(config, c1=0.0, c2=8.0, margin=1.0, recall=1.0)
         chosen = suited_objective(
-            config,
+            objective,
             rate=None,
             names=names,
             certain=True,
             features_per_token=40,
-            with_margin=has_margin(config, len(model.labels.inner)),
+            with_margin=has_margin(objective, len(model.labels.inner)),
         )
         if chosen.c2 == 0:
             raise ConfigError(
@@ -391,17 +393,15 @@ class CrfMemory:
 
 
 CANNOT = (
-    "this crf cannot learn on from its weights alone: it has order 2, templates with y[-1], pruned lattices, fixed or "
-    "L1 weights or two passes; train it on all data"
+    "this crf cannot learn on from its weights alone: it has order 2, templates with y[-1], pruned lattices, fixed "
+    "weights or two passes; train it on all data"
 )
 
 
 def can_learn_on(model: object, config: Crf) -> bool:
     """Whether a model's weights can be held while further sentences are learnt."""
     ruled = config.forbid.strip() or config.need.strip() or config.legal == "seen"
-    plain = (
-        config.order == 1 and not config.second_pass and config.fixed is None and config.c1 == 0 and not ruled
-    )
+    plain = config.order == 1 and not config.second_pass and config.fixed is None and not ruled
     return (
         plain
         and isinstance(model, ChainModel)

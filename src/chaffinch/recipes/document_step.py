@@ -4,11 +4,12 @@
 
 w_0 is what all earlier documents made, so this is the recipe's own objective with the duals of those documents held
 still. Dual coordinate ascent moves w along the rows x_n alone, w = w_0 + sum_n b_n x_n: the scores of another document
-x change by  b_n (x_n.x),  nothing if it shares no feature with the lesson. A quarter or half of the step is taken if
-that makes the documents right: earlier documents, which the step knows nothing of, would take part of it back.
+x change by  b_n (x_n.x),  nothing if it shares no feature with the lesson. The smallest part of the step is taken that
+makes the documents right: earlier documents, which the step knows nothing of, would take part of it back. x_n may be
+confined to features that few documents have, since the step changes the scores of every document with the others.
 
-Learners without duals take the step of Crammer and Singer's margin, as wide as the gap by which the document is wrong
-(the passive-aggressive update of Crammer et al. 2006).
+Learners without duals, counts among them, take the step of Crammer and Singer's margin, as wide as the gap by which the
+document is wrong (the passive-aggressive update of Crammer et al. 2006).
 """
 
 from dataclasses import replace
@@ -21,12 +22,22 @@ from chaffinch.features.rows import SparseRows
 from chaffinch.learners.choice_gradient import ChoiceBatch, ChoicePerceptron, ChoiceSgd
 from chaffinch.learners.dual import CoordinateDual, DualCrammerSinger
 from chaffinch.learners.examples import DocumentExamples
+from chaffinch.learners.naive_bayes import ComplementNaiveBayes, MultinomialNaiveBayes
 from chaffinch.model.classifier import ClassifierModel
 from chaffinch.model.quantised import quantised
 
 ROUNDS = 10  # visits to each document of a lesson of several
 DOUBLINGS = 5  # of the weight of a document that is not right yet
-PARTS = (0.25, 0.5, 1.0)  # of a step, the smallest that makes the documents right
+PARTS = (
+    0.125,
+    0.25,
+    0.375,
+    0.51,
+    0.625,
+    0.75,
+    0.875,
+    1.0,
+)  # of a step, the smallest that makes the documents right
 LEAST_MARGIN = 1e-3
 PASSIVE_AGGRESSIVE = DualCrammerSinger(C=1e6)
 
@@ -35,7 +46,9 @@ def takes_steps(learner: Any) -> bool:
     """Whether a learner's weights can take single documents in: they are linear, without a trained intercept."""
     if isinstance(learner, CoordinateDual):
         return not learner.bias
-    return isinstance(learner, ChoiceSgd | ChoiceBatch | ChoicePerceptron)
+    return isinstance(
+        learner, ChoiceSgd | ChoiceBatch | ChoicePerceptron | MultinomialNaiveBayes | ComplementNaiveBayes
+    )
 
 
 def corrected(
@@ -44,12 +57,14 @@ def corrected(
     rows: SparseRows,
     y: NDArray[np.int32],
     weight: NDArray[np.floating],
+    movable: NDArray[np.bool_] | None = None,
 ) -> tuple[ClassifierModel, NDArray[np.float64]] | None:
     """The model that gives these documents their labels, and the factors of their weights that this took.
 
     None if weights alone do not do it: a document without known features, or two of the same text.
 
-    rows: as the model's encoder makes them   y: int32 [N], the labels' ids   weight: [N]
+    rows:    as the model's encoder makes them   y: int32 [N], the labels' ids   weight: [N]
+    movable: bool [F], the features whose weights may change; None: all
     """
     N, Y = len(rows), len(model.classes)
     data = DocumentExamples(
@@ -65,7 +80,8 @@ def corrected(
     )
     values, bounds = rows.weights().astype(np.float64), rows.ptr.tolist()
     which = [slice(bounds[n], bounds[n + 1]) for n in range(N)]
-    squares = [float(np.square(values[at]).sum()) for at in which]
+    moving = values if movable is None else values * movable[rows.ids]
+    squares = [float(np.square(moving[at]).sum()) for at in which]
     if not all(square > 0 for square in squares):
         return None
     touched, place = np.unique(rows.ids, return_inverse=True)
@@ -86,7 +102,7 @@ def corrected(
                     change = learner.as_weights(data, n, then - alpha[n])
                 else:
                     then = change = _update(data, n, scores(n), squares[n])
-                np.add.at(w, place[which[n]], values[which[n], None] * change)
+                np.add.at(w, place[which[n]], moving[which[n], None] * change)
                 alpha[n] = then
         for part in PARTS:
             made = _with_rows(model, touched, before + part * (w - before))

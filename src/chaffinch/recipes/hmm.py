@@ -222,6 +222,7 @@ RECIPE = Recipe(
     train,
     load,
     options=("weight", "sharding"),
+    near=False,
 )
 EMISSION = Recipe(
     "emission",
@@ -230,4 +231,5 @@ EMISSION = Recipe(
     train,
     load,
     options=("weight", "sharding"),
+    near=False,
 )

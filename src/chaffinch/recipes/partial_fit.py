@@ -1,6 +1,8 @@
 """Partial fit: further documents update the weights."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -34,6 +36,7 @@ class Increment:
         self._run: SgdRun | None = None
         self._counts: NDArray[np.float64] | None = None
         self._masses = np.zeros(len(classes))
+        self._learnt: set[bytes] = set()  # digests of texts and their labels
 
     @classmethod
     def resumed(cls, config: Any, model: ClassifierModel) -> "Increment":
@@ -62,6 +65,16 @@ class Increment:
     def possible(config: Any) -> bool:
         """Whether a recipe can be trained in batches."""
         return isinstance(config, (ChoiceSgd, ChoicePerceptron, MultinomialNaiveBayes, ComplementNaiveBayes))
+
+    def knows(self, texts: Sequence[str], labels: Sequence[Any]) -> bool:
+        """Whether every one of these texts was learnt with its label before; from now on it was."""
+        digests = {
+            blake2b(f"{label}\x1f{text}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+            for text, label in zip(texts, labels, strict=True)
+        }
+        known = digests <= self._learnt
+        self._learnt |= digests
+        return known
 
     def model(self, task: DocumentTask) -> ClassifierModel:
         """The model after one pass over these documents."""

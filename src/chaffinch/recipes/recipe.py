@@ -111,6 +111,7 @@ class Recipe:
     learn_on: from a memory and a change of its sentences to a model and a memory; None: it is trained anew on all data
     unshrinkable: why no model of it can be made smaller than it is; None: it can
     remember: makes a memory of a model without its data; None if the recipe cannot
+    near:     whether a tagger can learn a few sentences near its weights; False: its weights are counts
     """
 
     name: str
@@ -122,6 +123,7 @@ class Recipe:
     learn_on: Callable[[Any, Change, int], Trained] | None = None
     remember: Callable[[Any, Any, int], Any] | None = None
     unshrinkable: str | None = None
+    near: bool = True
 
     def configured(self, settings: Mapping[str, Any]) -> Any:
         """The config with these settings, checked."""

@@ -31,6 +31,7 @@ FORGOTTEN = (
     "_trained_on",
     "_lessons",
     "_rows",
+    "_watched",
     "_increment",
 )  # what only learning needs
 MOST_LISTED = 2_000  # changed rows in one answer
