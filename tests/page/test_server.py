@@ -112,3 +112,56 @@ def test_every_recipe_is_explained(recipe: str, tmp_path: Path) -> None:
         status, found = client.ask("/explain", {"text": SENTENCE, "position": 0})
     assert status == 200, found
     assert found["kbest"][0]["label"] == found["answer"]
+
+
+def test_misspelt_fields_and_parameters_are_errors(server: Client) -> None:
+    for path, body, said in (
+        (
+            "/predict",
+            {"text": "a", "probabilites": True},
+            "no field 'probabilites': did you mean 'probabilities'?",
+        ),
+        ("/predict", {"txt": "a"}, "no field 'txt': did you mean 'text'?"),
+        ("/predict", {"text": "a", "qqq": 1}, "no field 'qqq'; there are model, version, text, texts,"),
+        ("/next", {"m": 3}, "no field 'm'"),
+        ("/rows?dat=pool.conll", None, "no parameter 'dat': did you mean 'data'?"),
+        ("/export?fromat=csv", None, "no parameter 'fromat': did you mean 'format'?"),
+    ):
+        status, answer = server.ask(path, body)
+        assert status == 400
+        assert f"there is {said}" in answer["error"]
+    tasks = {"tasks": [], "label_config": "<View/>", "a_later_field": 1}  # Label Studio may add fields
+    assert "a_later_field" not in server.ask("/predict", tasks)[1].get("error", "")
+    assert server.ask("/versions?project=3")[0] == 200
+
+
+def test_files_that_no_model_can_use_are_refused_at_the_start(folder: Path, tmp_path: Path) -> None:
+    from chaffinch.errors import ConfigError, DataError
+    from chaffinch.serve.served import served_models
+
+    with pytest.raises(
+        DataError, match="has tags of words, and the models that are served give labels to texts"
+    ):
+        served_models([folder / "stars.chaff"], [folder / "pool.conll"], [], [])
+    for given in ("nothing.conll", "names=nothing.conll"):
+        with pytest.raises(ConfigError, match=r"nothing\.conll: no such file"):
+            served_models([folder / "names.chaff"], [], [given], [])
+    with pytest.raises(ConfigError, match="two models of the name stars"):
+        served_models([folder / "stars.chaff", tmp_path / "stars.chaff"], [], [], [])
+
+
+def test_a_labelled_file_belongs_to_the_models_that_know_its_labels(folder: Path, tmp_path: Path) -> None:
+    from chaffinch import Classifier
+    from chaffinch.serve.served import served_models
+
+    Classifier("nb", threads=1).fit(["red wine", "green tea"] * 5, ["wine", "tea"] * 5).save(
+        tmp_path / "cups.chaff"
+    )
+    (tmp_path / "cups.csv").write_text("text,label\na red one,wine\na green one,tea\n")
+    (tmp_path / "plain.txt").write_text("a red one\na good one\n")
+    models = [folder / "stars.chaff", tmp_path / "cups.chaff"]
+    found = served_models(models, [tmp_path / "cups.csv", tmp_path / "plain.txt"], [], [])
+    assert {name: list(one.pools) for name, one in found.items()} == {
+        "stars": ["plain.txt"],
+        "cups": ["cups.csv", "plain.txt"],
+    }

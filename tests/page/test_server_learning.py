@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from chaffinch import Classifier, Tagger, load
-from page.serving import Client, Forked, classifier, name_sentences, tagger, write_columns
+from page.serving import Client, Forked, Process, classifier, name_sentences, tagger, write_columns
 
 TEXT = "Zed lives in Ann"
 TAGS = ["B-LOC", "O", "O", "B-PER"]
@@ -152,6 +152,10 @@ def test_a_later_correction_of_the_same_text_replaces_the_earlier_one(server: Cl
         {"row": 0, "text": TEXT, "tags": TAGS},
         {"text": TEXT, "tags": ["O", "O", "O", ""]},
         {"text": TEXT, "tags": TAGS, "model": "others"},
+        {"text": TEXT, "tags": TAGS, "lable": "x"},
+        {"text": TEXT, "tags": ["O", "I-PER", "O", "O"]},
+        {"text": TEXT, "tags": ["B-PER", "I-LOC", "O", "O"]},
+        {"text": TEXT, "tags": ["B-PER", "I-NEW", "O", "O"]},
     ],
 )
 def test_a_correction_that_does_not_fit_is_refused_and_not_journalled(server: Client, body: Any) -> None:
@@ -159,6 +163,34 @@ def test_a_correction_that_does_not_fit_is_refused_and_not_journalled(server: Cl
     assert 400 <= status < 500
     assert answer["error"]
     assert server.ask("/corrections")[1]["corrections"] == []
+
+
+def test_tags_that_the_model_forbids_are_refused_with_their_place(server: Client) -> None:
+    _, answer = server.ask("/corrections", {"text": TEXT, "tags": ["O", "I-PER", "O", "O"]})
+    assert answer["error"] == "token 1: 'I-PER' must continue a span of its type, but follows 'O'"
+
+
+def test_new_labels_of_a_correction_are_told(server: Client) -> None:
+    first = server.ask("/corrections", {"text": TEXT, "tags": TAGS})[1]
+    assert "new_labels" not in first
+    second = server.ask("/corrections", {"text": TEXT, "tags": ["B-TREE", "I-TREE", "O", "O"]})[1]
+    assert second["new_labels"] == ["B-TREE", "I-TREE"]
+    for one in (second, first):
+        server.ask(f"/corrections/{one['seq']}", method="DELETE")
+
+
+def test_a_request_to_learn_needs_no_body(server: Client) -> None:
+    assert server.ask("/learn", b"")[1]["learnt"] == 0
+
+
+def test_a_model_goes_on_without_its_file_and_says_so(folder: Path, tmp_path: Path) -> None:
+    copied = tmp_path / "copy.chaff"
+    copied.write_bytes((folder / "names.chaff").read_bytes())
+    with Process(copied) as server:
+        copied.unlink()
+        time.sleep(1.5)
+        assert server.ask("/predict", {"text": TEXT})[0] == 200
+        assert server.stop().count("copy.chaff is gone; the loaded model goes on") == 1
 
 
 def test_with_training_data_the_model_is_that_of_a_full_training(folder: Path, tmp_path: Path) -> None:

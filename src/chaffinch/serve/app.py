@@ -20,6 +20,7 @@ from chaffinch.serve.journal import Entry, Journal
 from chaffinch.serve.label_studio import LabelStudio, setup, webhook
 from chaffinch.serve.learning import Learning
 from chaffinch.serve.messages import (
+    BodyReader,
     CompareBody,
     CorrectionBody,
     DoccanoBody,
@@ -54,6 +55,7 @@ class Route:
     query: Mapping[str, str] = field(default_factory=dict)
     open_to_all: bool = False
     streams: bool = False
+    others_ask: bool = False  # other tools may add parameters to the query
 
 
 class Server:
@@ -87,8 +89,7 @@ class Server:
         self.learning_tasks: set[Any] = set()
         self.audit: set[tuple[str | None, int | None]] = set()
         self.encode = msgspec.json.Encoder().encode
-        self._decoders: dict[type, Any] = {}
-        self._msgspec = msgspec
+        self._readers: dict[type, BodyReader] = {}
         self._pending: list[tuple[Entry, asyncio.Future[int]]] = []
         self._writing = False
         self._writer = ThreadPoolExecutor(1, "chaffinch-journal")
@@ -110,13 +111,10 @@ class Server:
 
     def decode(self, kind: type, body: bytes) -> Any:
         """The body of a request, checked."""
-        decoder = self._decoders.get(kind)
-        if decoder is None:
-            decoder = self._decoders[kind] = self._msgspec.json.Decoder(kind)
-        try:
-            return decoder.decode(body)
-        except (self._msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as e:
-            raise RequestError(400, f"the body is not what is expected: {e}") from None
+        reader = self._readers.get(kind)
+        if reader is None:
+            reader = self._readers[kind] = BodyReader(kind)
+        return reader.read(body)
 
     async def write(self, entry: Entry) -> int:
         """The sequence number of an event that is on the disk; events that come together are written together."""
@@ -265,6 +263,7 @@ class Server:
                 {"POST": correcting.versions, "GET": correcting.listed_versions},
                 {"POST": VersionBody},
                 {"model": "string"},
+                others_ask=True,
             ),
             Route("/next", {"POST": correcting.following}, {"POST": NextBody}),
             Route("/setup", {"POST": setup}, {"POST": dict[str, Any]}),
@@ -284,7 +283,12 @@ class Server:
             Path_(
                 route.path,
                 Endpoint(
-                    self, route.path, route.handlers, open_to_all=route.open_to_all, streams=route.streams
+                    self,
+                    route.path,
+                    route.handlers,
+                    query=None if route.others_ask or not route.query else frozenset(route.query),
+                    open_to_all=route.open_to_all,
+                    streams=route.streams,
                 ),
             )
             for route in self.routes()

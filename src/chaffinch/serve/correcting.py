@@ -14,6 +14,7 @@ from chaffinch.serve.messages import Asked, CorrectionBody, LearnBody, NextBody,
 from chaffinch.serve.pools import DataPool
 from chaffinch.serve.served import ServedModel
 from chaffinch.serve.versions import Version, now
+from chaffinch.text.schemes import OUTSIDE
 
 if TYPE_CHECKING:
     from chaffinch.serve.app import Server
@@ -33,7 +34,10 @@ async def correct(server: "Server", call: Call) -> Answer:
     row = _corrected_row(served, body)
     answer = served.answering.correction(served.active.model, row, body)
     made = await record(server, served, Correction(0, now(), row, answer, body.data, body.row))
-    return {"seq": made.seq, "version": served.active.name}
+    said = next(iter(answer.values()))
+    named = said if isinstance(said, list) else [said]
+    new = sorted({*named} - {*served.answering.labels(served.active.model), OUTSIDE})
+    return {"seq": made.seq, "version": served.active.name, **({"new_labels": new} if new else {})}
 
 
 async def record(server: "Server", served: ServedModel, correction: Correction) -> Correction:

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from chaffinch.errors import ChaffinchError
-from chaffinch.serve.messages import RequestError
+from chaffinch.serve.messages import RequestError, known_parameters
 from chaffinch.serve.security import HEADERS, LINES
 
 BODY_WITHIN = 20.0  # seconds to receive a body, or the next piece of a stream
@@ -69,12 +69,20 @@ class Endpoint:
     """One route as an ASGI application.
 
     server: what handlers are given, with ``guard``, ``metrics``, ``max_body`` and ``encode``
+    query:  the parameters that there are; None: any
     """
 
     def __init__(
-        self, server: Any, route: str, handlers: Mapping[str, Handler], *, open_to_all: bool, streams: bool
+        self,
+        server: Any,
+        route: str,
+        handlers: Mapping[str, Handler],
+        *,
+        open_to_all: bool,
+        streams: bool,
+        query: frozenset[str] | None = None,
     ) -> None:
-        self.server, self.route, self.handlers = server, route, dict(handlers)
+        self.server, self.route, self.handlers, self.query = server, route, dict(handlers), query
         self.open_to_all, self.streams = open_to_all, streams
         if "GET" in self.handlers:
             self.handlers["HEAD"] = self.handlers["GET"]
@@ -101,6 +109,8 @@ class Endpoint:
             raise RequestError(405, f"{self.route} takes {', '.join(self.handlers)}, not {method}")
         asked = scope["query_string"]
         query = dict(parse_qsl(asked.decode("latin-1"), keep_blank_values=True)) if asked else {}
+        if self.query is not None:
+            known_parameters(query, sorted(self.query))
         call = Call(method, scope.get("path_params", {}), query, headers)
         if method == "POST":
             if headers["content-type"].startswith(LINES):

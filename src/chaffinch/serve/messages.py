@@ -1,7 +1,10 @@
 """The bodies of requests, as plain dataclasses; msgspec decodes them and derives their JSON schema."""
 
-from dataclasses import dataclass
-from typing import Any
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from difflib import get_close_matches
+from typing import Any, ClassVar, get_type_hints
 
 from chaffinch.errors import ConfigError, DataError
 
@@ -34,6 +37,8 @@ class Input:
 @dataclass(slots=True, kw_only=True)
 class PredictBody(Input):
     """POST /predict. ``tasks`` and what follows it are Label Studio's."""
+
+    others: ClassVar[tuple[str, ...]] = ("tasks", "label_config", "project", "params")
 
     kbest: int | None = None
     probabilities: bool | None = None
@@ -104,6 +109,8 @@ class CompareBody(Input):
 class DoccanoBody:
     """POST /doccano/{model}."""
 
+    others: ClassVar[tuple[str, ...]] = ("text",)
+
     text: str
 
 
@@ -134,3 +141,58 @@ def one_input(body: Input, *allowed: str) -> str:
         found = " and ".join(given) or "none of them"
         raise DataError(f"expected one of {', '.join(allowed)} in the request, found {found}")
     return given[0]
+
+
+class BodyReader:
+    """Decodes and checks bodies of one kind.
+
+    A field that is not known is an error, since it is most often misspelt. Other tools may add fields to their
+    bodies: those have one of the fields that the kind names as ``others``.
+    """
+
+    def __init__(self, kind: Any) -> None:
+        import msgspec
+
+        self._invalid = msgspec.MsgspecError, UnicodeDecodeError, RecursionError
+        self._lenient = msgspec.json.Decoder(kind).decode
+        self._others: tuple[str, ...] = getattr(kind, "others", ())
+        self._names: list[str] = []
+        self._strict = self._lenient
+        if isinstance(kind, type) and is_dataclass(kind):
+            hints = get_type_hints(kind)
+            named: list[Any] = [
+                (f.name, hints[f.name]) + (() if f.default is MISSING else (f.default,)) for f in fields(kind)
+            ]
+            made = msgspec.defstruct(kind.__name__, named, kw_only=True, forbid_unknown_fields=True)
+            self._names = [name for name, *_ in named]
+            self._strict = msgspec.json.Decoder(made).decode
+
+    def read(self, body: bytes) -> Any:
+        """The body; an empty one has no fields."""
+        try:
+            return self._strict(body or b"{}")
+        except self._invalid as e:
+            unknown = re.search("unknown field `(.*)`", str(e))
+            if unknown is None:
+                raise RequestError(400, f"the body is not what is expected: {e}") from None
+        try:
+            made = self._lenient(body)
+        except self._invalid as e:
+            raise RequestError(400, f"the body is not what is expected: {e}") from None
+        if any(getattr(made, name) is not None for name in self._others):
+            return made
+        known = [name for name in self._names if name not in self._others]
+        raise RequestError(400, f"there is no field {_unknown(unknown[1], known)}")
+
+
+def known_parameters(query: Mapping[str, str], known: Iterable[str]) -> None:
+    """Raise if a query has a parameter that is not known."""
+    names = list(known)
+    for name in query:
+        if name not in names:
+            raise RequestError(400, f"there is no parameter {_unknown(name, names)}")
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    near = get_close_matches(name, known, 1)
+    return f"{name!r}: did you mean {near[0]!r}?" if near else f"{name!r}; there are {', '.join(known)}"

@@ -24,11 +24,16 @@ async def watch(server: "Server") -> None:
     from chaffinch.serve import correcting
 
     seen = {name: stamp(served.path) for name, served in server.models.items()}
+    gone: set[str] = set()
     loop = asyncio.get_running_loop()
     while True:
         await asyncio.sleep(EVERY)
         for name, served in server.models.items():
             now = stamp(served.path)
+            if (now is None) != (name in gone):
+                gone ^= {name}
+                if now is None:
+                    log.warning("%s: its file %s is gone; the loaded model goes on", name, served.path)
             if now is None or now == seen[name]:
                 continue
             seen[name] = now

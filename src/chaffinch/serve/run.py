@@ -1,5 +1,6 @@
 """Start the server and let it run until it is stopped."""
 
+import errno
 import gc
 import logging
 import socket
@@ -113,7 +114,8 @@ def _bound(host: str, port: int) -> socket.socket:
         made.listen(BACKLOG)
     except OSError as e:
         made.close()
+        which = "--port" if e.errno == errno.EADDRINUSE else "--host or --port"
         raise ConfigError(
-            f"cannot listen on {host}, port {port}: {e.strerror}; choose another with --port"
+            f"cannot listen on {host}, port {port}: {e.strerror}; choose another with {which}"
         ) from None
     return made

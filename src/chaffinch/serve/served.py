@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from chaffinch.corpus import detect
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import load
 from chaffinch.kinds import DOCUMENTS, LINKS, TAGS, TREES, Kind, kind_of_file, kind_of_model
@@ -24,6 +25,8 @@ ANSWERING: dict[Kind, Answering] = {
     TREES: TreeAnswering(),
     LINKS: LinkAnswering(),
 }
+
+WITH_TAGS = ("columns", "conllu")  # formats of files with a tag for each word
 
 
 class ServedModel:
@@ -148,7 +151,10 @@ def served_models(
         owner.train = (*owner.train, path)
     for path in data:
         faults, kind = [], kind_of_file(path)
-        able = [model for model in found.values() if model.kind is kind] or list(found.values())
+        able = [model for model in found.values() if model.kind is kind]
+        if all(model.kind is DOCUMENTS for model in found.values()) and detect(path).name in WITH_TAGS:
+            raise DataError(f"{path}: has tags of words, and the models that are served give labels to texts")
+        able = able or list(found.values())
         for model in able:
             try:
                 model.add_data(path)
@@ -156,18 +162,44 @@ def served_models(
                 faults.append(str(e))
         if len(faults) == len(able):
             raise DataError(f"{path}: no model can read it: {faults[0]}")
+        _keep_with_its_labels(able, path.name)
     return found
+
+
+def _keep_with_its_labels(models: Sequence[ServedModel], name: str) -> None:
+    """Of several models that can read a labelled file, only those go on with it that know one of its labels."""
+    strangers = [model for model in models if name in model.pools and not _knows_labels(model, name)]
+    if len(strangers) < sum(name in model.pools for model in models):
+        for model in strangers:
+            del model.pools[name]
+
+
+def _knows_labels(model: ServedModel, name: str) -> bool:
+    """Whether a file has no labels, or one that the model gives."""
+    test = model.pools[name].test
+    if not test.labelled or model.kind is not DOCUMENTS:
+        return True
+    return not {str(label) for labels in test.gold for label in labels}.isdisjoint(
+        model.answering.labels(model.active.model)
+    )
 
 
 def _owner(given: str, models: Mapping[str, ServedModel]) -> tuple[ServedModel, Path]:
     """The model that a training file is for, and the file."""
     name, sign, rest = given.partition("=")
     if sign and name in models:
-        return models[name], Path(rest)
-    path = Path(given)
+        return models[name], _there(Path(rest))
+    path = _there(Path(given))
     kind = kind_of_file(path)
     able = [model for model in models.values() if model.kind is kind]
     if len(able) != 1:
         names = ", ".join(f"--train {name}={given}" for name in models)
         raise ConfigError(f"{path}: say which model it is the training data of: {names}")
     return able[0], path
+
+
+def _there(path: Path) -> Path:
+    """A file that is read later on, but must be there now."""
+    if not path.is_file():
+        raise ConfigError(f"{path}: no such file")
+    return path

@@ -20,7 +20,7 @@ from chaffinch.serve.messages import Asked, CorrectionBody, Input, Token, one_in
 from chaffinch.text.document import LABEL, WORD, Document, Span
 from chaffinch.text.document import Token as Piece
 from chaffinch.text.schemes import BILOU, BIO, BIOES, OUTSIDE, Scheme, TokenSpan, scheme_of, spans
-from chaffinch.text.schemes.legality import SpanArrays, span_arrays
+from chaffinch.text.schemes.legality import SpanArrays, span_arrays, validate
 from chaffinch.text.table import TokenTable
 from chaffinch.text.tokens import token_bounds
 from chaffinch.trust.confidence import TOKENS, Confidence
@@ -226,6 +226,7 @@ class TagAnswering(Answering):
                 raise DataError(f"token {t}: expected a tag, got {tag!r}")
         if known is not None and scheme_of([*model.model_.labels.outer, *body.tags]) is None:
             raise DataError(f"the tags of this model are {known.name}: {', '.join(body.tags)} are not")
+        _refuse_forbidden(model, body.tags, known)
         return {"tags": list(body.tags)}
 
     def pinned(self, row: InputRow, correction: Answer) -> Answer:
@@ -326,6 +327,24 @@ def _of_tokens(model: Tagger, sentence: Sequence[Token]) -> InputRow:
         offsets.append((start, start + len(word)))
         start += len(word) + 1
     return InputRow(" ".join(words), _key(model, words, columns), words, columns, offsets)
+
+
+def _refuse_forbidden(model: Tagger, tags: Sequence[str], scheme: Scheme | None) -> None:
+    """Raise if the model forbids one of these tags at its place, so that it could never learn the correction."""
+    chain = model.model_
+    if scheme is None or not isinstance(chain, ChainModel) or chain.weights.order != 1:
+        return
+    outer, of, w = chain.labels.outer, chain.labels.outer_of, chain.weights
+    inner = {tag: np.flatnonzero(of == outer.index(tag)) for tag in set(tags) if tag in outer}
+    for fault in validate([tags], scheme):
+        here, before = inner.get(tags[fault.token]), inner.get(tags[fault.token - 1]) if fault.token else None
+        if here is None or (fault.token and before is None):
+            allowed = False  # a new label, which belongs to no data that begins spans in another way
+        else:
+            scores = w.start[here] if before is None else w.pair[np.ix_(before, here)]
+            allowed = bool(np.isfinite(scores).any())
+        if not allowed:
+            raise DataError(f"token {fault.token}: {fault.tag!r} {fault.why}")
 
 
 def _key(model: Tagger, words: Sequence[str], columns: Sequence[tuple[str, ...]] | None) -> str:
