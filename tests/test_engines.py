@@ -14,7 +14,7 @@ import pytest
 from pyarrow import parquet
 
 from chaffinch import Classifier, Tagger
-from chaffinch.engines import InProcess, Processes, engine_named, prediction
+from chaffinch.engines import InProcess, Processes, engine_named, prediction, ray_engine
 from chaffinch.engines.arrow import ArrowPredictor
 from chaffinch.engines.engine import EngineError
 from chaffinch.errors import ConfigError, DataError
@@ -143,6 +143,57 @@ def test_a_cluster_that_does_not_start_is_an_error(monkeypatch):
         EngineError, match=r"could not be started or reached: The current node timed out during startup\.$"
     ):
         engine_named("ray").broadcast(1)
+
+
+class FakeRay:
+    """As much of Ray as ``map`` calls; the first task of the shard ``stuck`` never ends."""
+
+    exceptions = SimpleNamespace(RayTaskError=OSError, RayError=OSError)
+
+    def __init__(self, stuck):
+        self.stuck, self.calls, self.cancelled = stuck, [], []
+
+    def is_initialized(self):
+        return True
+
+    def cluster_resources(self):
+        return {"CPU": 2}
+
+    def put(self, value):
+        return value
+
+    def remote(self, **_):
+        def made(call):
+            def start(*given):
+                self.calls.append(given)
+                return len(self.calls) - 1, call, given
+
+            return SimpleNamespace(remote=start)
+
+        return made
+
+    def wait(self, references, timeout):
+        first = next((n for n, given in enumerate(self.calls) if given and given[1] == self.stuck), None)
+        return [ref for ref in references if ref[0] != first], []
+
+    def get(self, reference):
+        _, call, given = reference
+        return call(*given)
+
+    def cancel(self, reference):
+        self.cancelled.append(reference)
+
+
+def test_a_late_task_is_given_to_a_second_worker_and_counts_once(monkeypatch):
+    fake = FakeRay(stuck=3)
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    monkeypatch.setattr(ray_engine, "AGAIN", -1.0)
+    found = list(ray_engine.RayEngine().map(Squares(), range(6)))
+    assert sorted(found) == [(n, n * n) for n in range(6)]
+    given = [call[1] for call in fake.calls if call]
+    assert given.count(3) == 2
+    assert all(given.count(n) <= 2 for n in range(6))
+    assert [ref[2][1] for ref in fake.cancelled if ref[2][1] == 3] == [3]
 
 
 @pytest.mark.parametrize("engine", ["threads", "processes"])

@@ -15,6 +15,7 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.learners import sharded as learners
 from chaffinch.learners import sharded_likelihood
 from chaffinch.learners.shards import Sharding, TreeSum, plus
+from chaffinch.learners.training import Checkpoint
 from chaffinch.recipes import document_blocks
 from chaffinch.recipes.crf_config import Crf
 from chaffinch.text.table import TokenTable
@@ -218,6 +219,7 @@ class Interrupted(Exception):
 @pytest.mark.parametrize(("recipe", "after"), [("crf", 2), ("crf", 7), ("perceptron", 3)])
 def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, monkeypatch, recipe, after):
     monkeypatch.setattr(sharded_likelihood, "BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr(sharded_likelihood, "CHECKPOINT_SHARE", 0)
     X, y = sentences(80)
     expected = bytes_of(tagger(recipe, sharding(tmp_path / "a")).fit(X, y), tmp_path / "a.chaff")
 
@@ -242,6 +244,39 @@ def test_a_finished_training_is_not_repeated(tmp_path):
     again = tagger("crf", sharding(tmp_path / "a")).fit(X, y)
     assert len(again.history_) == 1
     assert bytes_of(first, tmp_path / "a.chaff") == bytes_of(again, tmp_path / "b.chaff")
+
+
+def test_a_training_that_used_up_its_steps_is_finished(tmp_path):
+    X, y = texts(200)
+
+    def trained():
+        made = Classifier("maxent", settings={"l2": 0.01, "steps": 2}, calibrate=False)
+        made.sharding = sharding(tmp_path / "a")
+        return made.fit(X, y)
+
+    first, again = trained(), trained()
+    assert len(again.history_) == 1
+    assert bytes_of(first, tmp_path / "a.chaff") == bytes_of(again, tmp_path / "b.chaff")
+
+
+def test_slow_checkpoints_are_rare(tmp_path, monkeypatch):
+    X, y = sentences(80)
+    monkeypatch.setattr(sharded_likelihood, "BETWEEN_CHECKPOINTS", 0.0)
+    written = []
+    save = Checkpoint.save
+    monkeypatch.setattr(
+        Checkpoint, "save", lambda self, arrays: [written.append(set(arrays)), save(self, arrays)]
+    )
+
+    def steps(share):
+        monkeypatch.setattr(sharded_likelihood, "CHECKPOINT_SHARE", share)
+        written.clear()
+        history = tagger("crf", sharding(tmp_path / str(share))).fit(X, y).history_
+        return sum("memory" in names for names in written), sum("gap" in one.scores for one in history)
+
+    saved, made = steps(0)
+    assert saved == made > 2
+    assert steps(1e9)[0] == 2  # the first, and the last
 
 
 def test_a_damaged_shard_is_named(tmp_path):

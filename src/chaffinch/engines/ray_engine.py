@@ -1,9 +1,10 @@
 """The engine of a Ray cluster: tasks for prediction, actors that keep their shards for training.
 
-``map`` gives a task to each shard, which Ray does again elsewhere if its node is lost. Every process keeps the state of
-its last job, so that a model is loaded once per process. ``reduce`` calls one actor per core; the shards of an actor
-that is lost go to the others, which read them from their files. Files are read and written by the nodes: the folders
-must be the same on all of them.
+``map`` gives a task to each shard, which Ray does again elsewhere if its node is lost. Ray notices that late, so a task
+that takes much longer than all others took is also given to a second worker; the result that comes first counts. Every
+process keeps the state of its last job, so a model is loaded once per process. ``reduce`` calls one actor per core;
+the shards of an actor that is lost go to the others, which read them from their files. Files are read and written by
+the nodes: the folders must be the same on all of them.
 """
 
 import time
@@ -23,6 +24,10 @@ AHEAD = 2  # tasks in flight per core
 RETRIES = 5  # of a task whose node was lost
 LATE = 5.0  # an actor is given up if its answer takes this many seconds and LATE_TIMES the time of all others
 LATE_TIMES = 3.0
+AGAIN, AGAIN_TIMES = (
+    2.0,
+    2.0,
+)  # the same for a task, which is given to a second worker when all others are given out
 
 
 class RayEngine:
@@ -43,18 +48,36 @@ class RayEngine:
         task = ray.remote(num_cpus=1, max_retries=RETRIES)(_work)
         sent = ray.put(job)
         waiting = list(range(len(shards)))[::-1]
-        running: dict[Any, int] = {}
+        running: dict[Any, tuple[int, float]] = {}  # the shard, and when it was given out
+        again: set[int] = set()  # shards that a second worker has
+        longest: float | None = None  # time from giving out a shard to its result
+
+        def give(n: int) -> None:
+            running[task.remote(sent, shards[n])] = n, time.monotonic()
+
         self._wait_for_a_core(ray)
         alive = time.monotonic()
         while waiting or running:
             limit = self.workers or AHEAD * max(int(ray.cluster_resources().get("CPU", 0)), 1)
             while waiting and len(running) < limit:
-                n = waiting.pop()
-                running[task.remote(sent, shards[n])] = n
+                give(waiting.pop())
             done, _ = ray.wait(list(running), timeout=1.0)
             for reference in done:
-                n = running.pop(reference)
+                if reference not in running:  # its twin is in the same batch
+                    continue
+                n, begun = running.pop(reference)
+                longest = max(longest or 0.0, time.monotonic() - begun)
+                for twin in [ref for ref, (m, _) in running.items() if m == n]:
+                    running.pop(twin)
+                    ray.cancel(twin)
                 yield n, self._result(ray, reference)
+            if longest is not None and not waiting:
+                now = time.monotonic()
+                for n in {
+                    n for n, begun in running.values() if now - begun > AGAIN + AGAIN_TIMES * longest
+                } - again:
+                    again.add(n)
+                    give(n)
             if ray.cluster_resources().get("CPU", 0) >= 1:
                 alive = time.monotonic()
             elif time.monotonic() - alive > self.patience:

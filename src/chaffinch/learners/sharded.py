@@ -32,7 +32,7 @@ from chaffinch.learners.online import MarginPerceptron, Mira, OnlineLearner, Pas
 from chaffinch.learners.problem import Pass, Problem, State, example_order
 from chaffinch.learners.sharded_likelihood import ShardedLikelihood
 from chaffinch.learners.shards import (
-    ProblemFrame,
+    ProblemWork,
     ShardedLearner,
     Sharding,
     ShardNote,
@@ -130,17 +130,11 @@ def _table(problem: Problem) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class MixedEpoch:
+class MixedEpoch(ProblemWork):
     """An epoch of a perceptron over each shard."""
 
-    frame: ProblemFrame
     learner: Any
     number: int
-
-    @property
-    def key(self) -> str:
-        """The problem's."""
-        return self.frame.key
 
     def term(
         self, held: dict[int, Any], number: int, shard: Path, given: Sequence[Any], threads: int
@@ -181,16 +175,8 @@ class ShardedCounts(ShardedLearner):
         yield Pass(1, {}, lambda: made, 1, state=dict)
 
 
-@dataclass(frozen=True)
-class CountLabels:
+class CountLabels(ProblemWork):
     """The counts of features and documents by label."""
-
-    frame: ProblemFrame
-
-    @property
-    def key(self) -> str:
-        """The problem's."""
-        return self.frame.key
 
     def term(
         self, held: dict[int, Any], number: int, shard: Path, given: Sequence[Any], threads: int

@@ -38,7 +38,8 @@ SMALL_GAIN = 0.02  # a round that lowers the objective by a smaller share is the
 STILL = 0.001  # tokens whose marginals change by less are not updated
 LEAST_CURVATURE = 1e-3
 TOLERANCE = 3e-5
-BETWEEN_CHECKPOINTS = 10.0  # seconds between two checkpoints of steps, unless the last is done
+BETWEEN_CHECKPOINTS = 10.0  # seconds between two checkpoints of steps, at least, unless the last is done
+CHECKPOINT_SHARE = 20  # and this many times what the last one took: it may hold gigabytes
 
 Weights = NDArray[np.float32]
 
@@ -74,7 +75,7 @@ class _Run:
 
     def __init__(self, engine: Any, view: "LikelihoodView", files: Sequence[Path], threads: int) -> None:
         self.engine, self.view, self.files, self.threads = engine, view, files, threads
-        self._saved = 0.0
+        self._saved = self._took = 0.0
 
     def passes(self, state: State | None, made: Callable[[Weights], Any]) -> Iterator[Pass]:
         """Rounds of dual ascent, then steps of L-BFGS; each can be continued from its state."""
@@ -177,14 +178,24 @@ class _Run:
             at = np.empty(self.view.size, np.float32)
             minimiser.x(at)
 
-            def state(at: Weights = at, number: int = number, small: int = small) -> State:
-                if small < 2 and number < last and time.monotonic() - self._saved < BETWEEN_CHECKPOINTS:
+            ended = small == 2 or number == last
+
+            def state(
+                at: Weights = at, number: int = number, small: int = small, ended: bool = ended
+            ) -> State:
+                if ended:
+                    none = np.zeros(0, np.float32)
+                    return {"w": at, "diagonal": none, "memory": none, "done": np.array([number, 2])}
+                if time.monotonic() - self._saved < max(BETWEEN_CHECKPOINTS, CHECKPOINT_SHARE * self._took):
                     return {}
                 self._saved = time.monotonic()
                 memory = minimiser.memory()
                 return {"w": at, "diagonal": kept, "memory": memory, "done": np.array([number, small])}
 
+            begun = time.monotonic()
             yield Pass(number, {"objective": before, "gap": fall}, partial(made, at), state=state)
+            if self._saved >= begun:  # the loop has just written it
+                self._took = time.monotonic() - begun
 
 
 @dataclass(frozen=True)

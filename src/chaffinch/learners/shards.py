@@ -265,6 +265,18 @@ class Unweighted:
     layout: Any
 
 
+@dataclass(frozen=True)
+class ProblemWork:
+    """A job over the shards of a problem."""
+
+    frame: ProblemFrame
+
+    @property
+    def key(self) -> str:
+        """The problem's."""
+        return self.frame.key
+
+
 def _kind(data: Any) -> type:
     """The class of a shard's examples."""
     if isinstance(data, DocumentBlocks):
