@@ -288,3 +288,20 @@ def test_rows_that_fit_in_memory_are_derived_once(
     monkeypatch.setattr(BlockExamples.__init__, "__defaults__", (room,))
     assert same(train_blocks(CachedTask(cache, ("w",)), config).model.packed(), usual)
     assert sum(made) == derived * cache.n_tokens
+
+
+def test_arrow_in_batches_and_chunks_is_learnt_as_lists_are(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    X, y = corpus(300).lists("w"), corpus(300).lists("y")
+    wanted = Tagger("crf", threads=1).fit(X, y, cache=tmp_path / "a").model_.packed()
+    table = arrow.table({"tokens": X, "tags": y})
+    reader = arrow.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=70))
+    assert same(Tagger("crf", threads=1).fit(reader).model_.packed(), wanted)
+    chunks = [arrow.chunked_array([column[:100], column[100:]]) for column in (X, y)]
+    assert same(Tagger("crf", threads=1).fit(*chunks, cache=tmp_path / "b").model_.packed(), wanted)
+    more = arrow.table({"id": ["n"] * 300, "tokens": X, "pos": X, "tags": y})
+    with pytest.raises(DataError, match="'pos' would be left out"):
+        Tagger("crf", threads=1).fit(arrow.RecordBatchReader.from_batches(more.schema, more.to_batches()))
+    fewer = more.drop_columns(["pos"])
+    reader = arrow.RecordBatchReader.from_batches(fewer.schema, fewer.to_batches())
+    assert same(Tagger("crf", threads=1).fit(reader).model_.packed(), wanted)

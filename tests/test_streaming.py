@@ -103,17 +103,27 @@ def test_rows_keep_quoted_line_breaks_and_the_header(tmp_path_factory, cells, si
     assert len(singles) == len(cells)
 
 
-def test_a_slow_pipe_is_answered_row_by_row(models):
-    command = [sys.executable, "-m", "chaffinch", "predict", str(models / "tags.chaff"), "--from", "text"]
+SLOW = {
+    "tags text": [(b"Ann went\n", b"Ann B-PER"), (b"the dog\n", b"the O"), (b"Ann\n", b"Ann B-PER")],
+    "tags columns": [
+        (b"Ann\nwent\n\n", b"Ann B-PER"),
+        (b"the\ndog\n\n", b"the O"),
+        (b"Ann\n\n", b"Ann B-PER"),
+    ],
+    "texts text": [(b"good\n", b"text,"), (b"bad soup\n", b"bad soup,-"), (b"very good\n", b"very good,+")],
+}
+
+
+@pytest.mark.parametrize("case", SLOW)
+def test_a_slow_pipe_is_answered_row_by_row(models, case):
+    kind, format = case.split()
+    command = [sys.executable, "-m", "chaffinch", "predict", str(models / f"{kind}.chaff"), "--from", format]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        for line, first in (
-            (b"Ann went\n", b"Ann B-PER"),
-            (b"the dog\n", b"the O"),
-            (b"Ann\n", b"Ann B-PER"),
-        ):
+        for number, (line, first) in enumerate(SLOW[case]):
             process.stdin.write(line)
             process.stdin.flush()
-            assert select.select([process.stdout], [], [], 60)[0], "no answer"
+            seconds = 5 if number else 120  # the model is loaded before the first answer
+            assert select.select([process.stdout], [], [], seconds)[0], "no answer"
             assert os.read(process.stdout.fileno(), 1000).startswith(first)
         process.stdin.close()
         assert process.wait(60) == 0

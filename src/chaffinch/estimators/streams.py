@@ -71,6 +71,12 @@ def _of_batches(reader: Any) -> Iterator[tuple[Any, Any]]:
         raise DataError(
             f"expected a column of examples and one of labels, found {', '.join(names) or 'none'}"
         )
+    kinds = dict(zip(names, map(str, reader.schema.types), strict=True))
+    unread = [name for name in given if name != known and "list" in kinds[name] and "list" in kinds[known]]
+    if unread:
+        raise DataError(
+            f"column {unread[0]!r} would be left out: drop it, or give pairs of a sentence of tuples and its labels"
+        )
     for batch in reader:
         columns = {name: batch.column(names.index(name)).to_pylist() for name in (known, label)}
         yield from zip(columns[known], columns[label], strict=True)
