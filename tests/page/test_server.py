@@ -165,3 +165,32 @@ def test_a_labelled_file_belongs_to_the_models_that_know_its_labels(folder: Path
         "stars": ["plain.txt"],
         "cups": ["cups.csv", "plain.txt"],
     }
+
+
+def test_cells_with_several_labels_are_read_as_told_and_never_as_one_label(tmp_path: Path) -> None:
+    from chaffinch import Classifier
+    from chaffinch.errors import ConfigError
+    from chaffinch.serve.learning import Learning
+    from chaffinch.serve.served import served_models
+
+    texts = ["a red and green one", "a red one", "a green one"] * 6
+    labels = [["red", "green"], ["red"], ["green"]] * 6
+    model, data = tmp_path / "colours.chaff", tmp_path / "colours.csv"
+    Classifier("ridge", threads=1).fit(texts, labels).save(model)
+    cells = zip(texts, labels, strict=True)
+    data.write_text("text,labels\n" + "".join(f"{text},{'|'.join(own)}\n" for text, own in cells))
+    with pytest.raises(
+        ConfigError, match=r"'red\|green' is several labels of colours: add --label-separator '\|'"
+    ):
+        served_models([model], [data], [], [], {"label": "labels"})
+    with pytest.raises(ConfigError, match="--label-separator: none of the files has such an option"):
+        served_models(
+            [model], [write_columns(tmp_path / "a.conll", [["a"]], [["O"]])], [], [], {"label_separator": "|"}
+        )
+    with pytest.raises(ConfigError, match="say how they are written with --label-separator"):
+        Learning(served_models([model], [], [str(data)], [], {"label": "labels"})["colours"]).retrain()
+    told = {"label": "labels", "label_separator": "|"}
+    served = served_models([model], [data], [str(data)], [], told)["colours"]
+    assert served.pools["colours.csv"].gold(0) == ["red", "green"]
+    assert Learning(served).retrain()["kept"]
+    assert served.answering.labels(served.active.model) == ["green", "red"]

@@ -6,11 +6,13 @@ from typing import Annotated
 import typer
 
 from chaffinch.cli.console import err
+from chaffinch.cli.lab_flags import LabelFlag, SeparatorFlag, TextFlag
 
 EXAMPLES = """
 chaffinch serve names.chaff
 chaffinch serve names.chaff --data letters.conll --train train.conll --open
 chaffinch serve names.chaff stars.chaff --port 9000
+chaffinch serve topics.chaff --data texts.csv --label-separator "|"
 chaffinch serve names.chaff --host 0.0.0.0
 """
 
@@ -28,6 +30,9 @@ def command(
             "trainings run in the background; may be repeated."
         ),
     ] = None,
+    label: LabelFlag = None,
+    text: TextFlag = None,
+    label_separator: SeparatorFlag = None,
     host: Annotated[str, typer.Option(help="Address; any other than loopback needs a token.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0: any that is free.", min=0, max=65535)] = 8000,
     token: Annotated[
@@ -58,11 +63,13 @@ def command(
 
             webbrowser.open(address)
 
+    columns = {"label": label, "text": text, "label_separator": label_separator}
     run(
         Options(
             models=models,
             data=data or [],
             train=train or [],
+            told={name: value for name, value in columns.items() if value is not None},
             host=host,
             port=port,
             token=token,

@@ -195,6 +195,11 @@ class Learning:
         served.kind.fit(fresh, self._corpus(live), None, lambda _: not self.stopping)
         if self.stopping:
             return {"version": served.active.name, "kept": False, "note": "full training was stopped"}
+        if served.answering.several(fresh) != served.answering.several(served.loaded):
+            raise ConfigError(
+                "the training files do not give several labels to a text as the model does, or the other way round: "
+                "say how they are written with --label-separator"
+            )
         fresh.threads = 1
         with self._lock:
             seen = frozenset(c.seq for c in live)
@@ -228,7 +233,7 @@ class Learning:
     def _corpus(self, live: list[Correction]) -> Any:
         """The training files, with corrections in the place of the same inputs."""
         served = self.served
-        corpus = joined([served.kind.read(path, {}) for path in served.train])
+        corpus = joined([served.kind.read(path, served.told_of(path)) for path in served.train])
         if not live:
             return corpus
         corrected = {c.row.key for c in live}

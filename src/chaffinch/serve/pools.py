@@ -1,7 +1,7 @@
 """The rows of a data file as one model sees them: its answers, its doubts, and what a new version changed."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,16 @@ class DataPool:
     """A data file for one model.
 
     name:    as the page calls it: the file's name without its folder
+    told:    options of its reader
     changed: row -> fixed, broken or moved, by the last change of version
     """
 
-    def __init__(self, path: Path, kind: Kind, answering: Answering, model: Any) -> None:
+    def __init__(
+        self, path: Path, kind: Kind, answering: Answering, model: Any, told: Mapping[str, str]
+    ) -> None:
         self.path, self.name, self.kind, self.answering = path, path.name, kind, answering
-        self.test = kind.test_set(path, [model], {})
+        self._text = told.get("text")
+        self.test = kind.test_set(path, [model], told)
         self.rows: list[InputRow] = [answering.row_of(model, d) for d in self.test.documents]
         self.places: dict[str, list[int]] = {}
         for n, row in enumerate(self.rows):
@@ -52,7 +56,7 @@ class DataPool:
 
         def measured() -> Any:
             try:
-                asked = PredictRequest(data=self.path, output=Path("-"))
+                asked = PredictRequest(data=self.path, output=Path("-"), text=self._text)
                 corpus = getattr(self.test, "table", None)
                 corpus = self.kind.pool(version.model, asked) if corpus is None else corpus
                 return self.kind.uncertainty(version.model, corpus)

@@ -4,8 +4,8 @@ import errno
 import gc
 import logging
 import socket
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from chaffinch.errors import ConfigError, missing_extra
@@ -28,6 +28,7 @@ class Options:
     models: list[Path]
     data: list[Path]
     train: list[str]
+    told: Mapping[str, str] = field(default_factory=dict)  # options of the readers of files
     host: str = "127.0.0.1"
     port: int = 8000
     token: str | None = None
@@ -44,7 +45,7 @@ def made(options: Options) -> Server:
         raise ConfigError("the token must have at least 8 characters; leave it out to get one")
     first = options.models[0]
     journal = Journal(options.journal or first.with_name(first.name + ".corrections.jsonl"))
-    models = served_models(options.models, options.data, options.train, journal.entries)
+    models = served_models(options.models, options.data, options.train, journal.entries, options.told)
     token = options.token
     if token is None and not is_loopback(options.host):
         token = new_token()

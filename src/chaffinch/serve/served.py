@@ -8,6 +8,7 @@ from chaffinch.corpus import detect
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import load
 from chaffinch.kinds import DOCUMENTS, LINKS, TAGS, TREES, Kind, kind_of_file, kind_of_model
+from chaffinch.kinds.requests import reader_options
 from chaffinch.serve.answers import Answer, Answering, InputRow
 from chaffinch.serve.corrections import Corrections
 from chaffinch.serve.document_answers import DocumentAnswering
@@ -26,6 +27,7 @@ ANSWERING: dict[Kind, Answering] = {
     LINKS: LinkAnswering(),
 }
 
+SEPARATORS = "|,;/+ "  # of labels in one cell, as people write them
 WITH_TAGS = ("columns", "conllu")  # formats of files with a tag for each word
 
 
@@ -34,10 +36,13 @@ class ServedModel:
 
     name:  as requests call it: the file's name without folder and ending
     train: its training files, if they were named
+    told:  options of the readers of files, for those that have them
     """
 
-    def __init__(self, path: Path, name: str, *, numbered_from: int = 1) -> None:
-        self.path, self.name = path, name
+    def __init__(
+        self, path: Path, name: str, *, numbered_from: int = 1, told: Mapping[str, str] | None = None
+    ) -> None:
+        self.path, self.name, self.told = path, name, dict(told or {})
         self.train: tuple[Path, ...] = ()
         loaded = load(path)
         self.kind = kind_of_model(loaded)
@@ -60,10 +65,17 @@ class ServedModel:
 
     def add_data(self, path: Path) -> None:
         """Read a data file."""
-        pool = DataPool(path, self.kind, self.answering, self.active.model)
+        pool = DataPool(path, self.kind, self.answering, self.active.model, self.told_of(path))
         if pool.name in self.pools:
             raise ConfigError(f"{path}: there are two data files of this name; rename one")
         self.pools[pool.name] = pool
+
+    def told_of(self, path: Path) -> dict[str, str]:
+        """The options that the reader of a file has."""
+        if not self.told:
+            return {}
+        known = reader_options(path, detect(path).name)
+        return {name: value for name, value in self.told.items() if name in known}
 
     def pool(self, name: str | None) -> DataPool:
         """The data file of this name, or the only one."""
@@ -131,11 +143,15 @@ class ServedModel:
 
 
 def served_models(
-    models: Sequence[Path], data: Sequence[Path], train: Sequence[str], entries: Sequence[Entry]
+    models: Sequence[Path],
+    data: Sequence[Path],
+    train: Sequence[str],
+    entries: Sequence[Entry],
+    told: Mapping[str, str] | None = None,
 ) -> dict[str, ServedModel]:
     """The models by name, with their data files, numbered on from the versions of the journal.
 
-    train: training files, as FILE or MODEL=FILE
+    train: training files, as FILE or MODEL=FILE   told: options of the readers of files
     """
     found: dict[str, ServedModel] = {}
     for path in models:
@@ -145,10 +161,15 @@ def served_models(
         last = max(
             (e["number"] for e in entries if e["event"] == "version" and e["model"] == name), default=0
         )
-        found[name] = ServedModel(path, name, numbered_from=last + 1)
+        found[name] = ServedModel(path, name, numbered_from=last + 1, told=told)
     for given in train:
         owner, path = _owner(given, found)
         owner.train = (*owner.train, path)
+    files = [*data, *(path for owner in found.values() for path in owner.train)]
+    for name in told or {}:
+        if files and not any(name in reader_options(path, detect(path).name) for path in files):
+            flag = f"--{name.replace('_', '-')}"
+            raise ConfigError(f"{flag}: none of the files has such an option: {', '.join(map(str, files))}")
     for path in data:
         faults, kind = [], kind_of_file(path)
         able = [model for model in found.values() if model.kind is kind]
@@ -163,6 +184,9 @@ def served_models(
         if len(faults) == len(able):
             raise DataError(f"{path}: no model can read it: {faults[0]}")
         _keep_with_its_labels(able, path.name)
+        for model in able:
+            if path.name in model.pools and model.answering.several(model.active.model):
+                _refuse_joined_labels(model, path)
     return found
 
 
@@ -196,6 +220,19 @@ def _owner(given: str, models: Mapping[str, ServedModel]) -> tuple[ServedModel, 
         names = ", ".join(f"--train {name}={given}" for name in models)
         raise ConfigError(f"{path}: say which model it is the training data of: {names}")
     return able[0], path
+
+
+def _refuse_joined_labels(model: ServedModel, path: Path) -> None:
+    """Raise if a cell of a file holds several labels of the model as one."""
+    test, known = model.pools[path.name].test, {*model.answering.labels(model.active.model)}
+    cells = {str(label) for labels in test.gold for label in labels} if test.labelled else set()
+    for label in sorted(cells - known):
+        for separator in SEPARATORS:
+            parts = [part.strip() for part in label.split(separator)]
+            if len(parts) > 1 and known.issuperset(parts):
+                raise ConfigError(
+                    f"{path}: {label!r} is several labels of {model.name}: add --label-separator {separator!r}"
+                )
 
 
 def _there(path: Path) -> Path:
