@@ -3,7 +3,10 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 NATIVE := $(shell find src/core src/bindings -type f) CMakeLists.txt pyproject.toml
-PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile
+# Python compiles a module when it is first imported and keeps the result, even if the environment says otherwise: without
+# it every start of the command compiles the whole package anew. Packages are not compiled as they are installed.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help tour test test-adapters test-page test-cluster test-ray test-label-studio test-doccano lint sanitize oom docs bench wheel lock clean
@@ -38,14 +41,14 @@ tour: $(VENV)/.tour $(VENV)/.built ## set up, build, and walk through the toolki
 	$(BIN)/chaffinch tour --yes
 
 test: $(VENV)/.test $(VENV)/.built lint ## lint, types, import contract, all tests, doctests, README examples
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 $(VENV)/.adapters $(VENV)/.page $(VENV)/.cluster: $(VENV)/.%: locks/%.txt | $(VENV)/.test
 	$(PIP) -r $<
 	@touch $@
 
 test-adapters: $(VENV)/.adapters $(VENV)/.built ## the doors to other tools, beside those tools
-	$(BIN)/python -m pytest -n auto --dist loadfile tests/adapters
+	$(BIN)/python -m pytest -n auto --dist worksteal tests/adapters
 
 # Packages of npm check the page; without npm the tests that need them are skipped.
 tests/page/node_modules/.made: tests/page/package-lock.json
