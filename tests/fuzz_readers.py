@@ -51,6 +51,8 @@ FILES: dict[str, tuple[str, Callable[[], list[Document]]]] = {
     "alignment": ("f.tsv", _sample("pairs")),
     "fasttext": ("f.ft", _texts),
     "brackets": ("f.mrg", _sample("trees")),
+    "jsonl-tokens": ("f.jsonl", _sentences),
+    "token-rows": ("f.csv", _sentences),
     "label-studio": ("f.json", _spans),
     "prodigy": ("f.jsonl", _spans),
     "doccano": ("f.jsonl", _spans),

@@ -113,6 +113,13 @@ def test_a_name_with_no_place_for_predictions_is_refused(run: Runner, corpus, tm
     assert "cannot hold predictions; name a .csv" in outcome.err
 
 
+def test_a_single_label_is_said(run: Runner, tmp_path):  # noqa: F811
+    (tmp_path / "a.csv").write_text("text,label\nowls,bird\njays,bird\n")
+    told = run("train", tmp_path / "a.csv", "-o", tmp_path / "m.chaff").err
+    assert "the training data has one label, 'bird'; the model can answer nothing else" in told
+    assert "1 label," in run("train", tmp_path / "a.csv", "-o", tmp_path / "m.chaff").out
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -121,8 +128,11 @@ def test_a_name_with_no_place_for_predictions_is_refused(run: Runner, corpus, tm
         (
             "a.csv",
             "text,label\nowls,a\njays,\n",
-            "a.csv:3: the document has no label; name its column with --label",
+            "a.csv:3: the document has no label, others have one; label it or remove it",
         ),
+        ("a.csv", "text,kind\nowls,a\n", "a.csv:2: the document has no label; name its column with --label"),
+        ("a.csv", "sentence,label\n1,a\n2,b\n", "a.csv: all texts are numbers, such as '1'; name the column"),
+        ("a.csv", "good,owls sing\nbad,jays\n", "or add a header if this line is a document"),
         ("a.ft", "no label here\n", "a.ft:1: the document has no label\n"),
     ],
 )

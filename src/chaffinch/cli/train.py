@@ -296,9 +296,9 @@ def _train(kind: Kind, asked: TrainRequest, sharding: Sharding | None = None) ->
             if judged.kept:
                 estimator, accuracy = judged.model, []
     scores = {name: kind.scores_of(kind.tally(estimator, corpus)) for name, corpus in corpora.items()}
-    for remark in kind.remarks(estimator, told):
-        warn_about_data(remark)
     facts = kind.facts(estimator, corpora["train"])
+    for remark in [*kind.remarks(estimator, told), *_single_label(facts, estimator)]:
+        warn_about_data(remark)
     further = {}
     if judged is not None:
         further["self_training"] = judged.as_dict()
@@ -331,9 +331,18 @@ def _train_cached(
         with progress_bar() as listener, clock() as took:
             facts, remarks = kind.fit_cached(estimator, asked.data, told, folder, dev, listener)
         scores = {} if dev is None else {"dev": kind.scores_of(kind.tally(estimator, dev))}
-        for remark in [*kind.remarks(estimator, told), *remarks]:
+        for remark in [*kind.remarks(estimator, told), *remarks, *_single_label(facts, estimator)]:
             warn_about_data(remark)
         keep_trained(asked, estimator, took, scores, facts, kind.calibration(estimator))
+
+
+def _single_label(facts: dict[str, int], estimator: Any) -> list[str]:
+    """A remark on training data that has the same label everywhere."""
+    if facts.get("labels") != 1:
+        return []
+    return [
+        f"the training data has one label, {str(estimator.classes_[0])!r}; the model can answer nothing else"
+    ]
 
 
 def _refuse_without_self_training(asked: TrainRequest) -> None:

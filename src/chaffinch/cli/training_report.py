@@ -111,7 +111,7 @@ def keep_trained(
         out.print(estimator.choice_["told"], markup=False, highlight=False)
     if scores:
         out.print(_table(scores))
-    counted = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in facts.items())
+    counted = ", ".join(_count(n, name.replace("_", " ")) for name, n in facts.items())
     out.print(
         f"{recipe}: {counted}, trained in {took.wall_s:.2f} s{_gap(estimator)}{_best(estimator.history_)}; "
         f"{asked.model} has {size / 1024:,.0f} KB"
@@ -126,6 +126,11 @@ def keep_trained(
             f"Brier score {calibration['brier']:.3f}"
         )
     sys.stdout.flush()
+
+
+def _count(n: int, plural: str) -> str:
+    """A number of things: "2 labels", "1 label"."""
+    return f"{n:,} {plural.removesuffix('s') if n == 1 else plural}"
 
 
 def told_shards(shards: Mapping[str, Any]) -> str:

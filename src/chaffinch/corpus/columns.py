@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ from chaffinch.corpus.lines import BOM, Lookahead, decoded, shown
 from chaffinch.corpus.losses import Losses
 from chaffinch.corpus.plain_text import may_be_text
 from chaffinch.corpus.splitter import RowRules, SentenceBlock, blocks, no_sentence, whole
-from chaffinch.errors import ConfigError, DataError
-from chaffinch.files import reading, writing
+from chaffinch.errors import ConfigError, DataError, warn_about_data
+from chaffinch.files import display_name, reading, writing
 from chaffinch.knobs import configured, knob
 from chaffinch.text.document import WORD, Document
 from chaffinch.text.table import Column, TokenTable
@@ -22,6 +23,11 @@ from chaffinch.text.table import Column, TokenTable
 SEEN = 200  # rows that the detection reads
 _TAG = re.compile(rb"[BIOESLUM]-\S+|[^a-z]*[A-Z][^a-z]*|[^\w\s]+")  # B-PER, NN, PRP$, a sign
 
+WORD_HEADERS = frozenset({"word", "words", "token", "tokens", "form", "w"})
+TAG_HEADERS = frozenset(
+    "label labels tag tags y ner ner_tag ner_tags entity iob bio slot pos pos_tag pos_tags upos xpos chunk chunk_tag "
+    "chunk_tags lemma feats".split()
+)
 SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "spaces": "spaces"}
 
 
@@ -169,7 +175,9 @@ def _opened(path: str | Path, options: ColumnOptions) -> Iterator[tuple[Lookahea
     """The opened file with its layout; the next line is the first after the header."""
     with reading(path) as stream:
         ahead = Lookahead(path, stream)
-        header = decoded(path, 1, ahead.next_line()) if options.header else None
+        header = (
+            decoded(path, 1, ahead.next_line()) if options.header or _has_header(ahead, options) else None
+        )
         model, number = _model_line(ahead, options.comments)
         separator = SEPARATORS.get(options.separator or "", options.separator)
         if separator is None:
@@ -183,6 +191,24 @@ def _opened(path: str | Path, options: ColumnOptions) -> Iterator[tuple[Lookahea
         if columns.named_all:
             count, expected = len(columns.indices), f"({', '.join(columns.names)})"
         yield ahead, _rules(options, separator, count, expected, columns), columns
+
+
+def _has_header(ahead: Lookahead, options: ColumnOptions) -> bool:
+    """Whether the first line names the columns, though nobody said so: all of its cells are usual names of columns.
+
+    The last of them must not be the tag of another token. A warning says that it is read so.
+    """
+    if ahead.number != 1 or options.columns is not None:
+        return False
+    rows = ((number, line.split()) for number, line in islice(ahead.lines(), SEEN))
+    _, first = next(rows)
+    names = [cell.decode("utf-8", "replace").lower() for cell in first]
+    if len(names) < 2 or names[0] not in WORD_HEADERS or not TAG_HEADERS.issuperset(names[1:]):
+        return False
+    if any(row and row[-1] == first[-1] for _, row in rows):
+        return False
+    warn_about_data(f"{display_name(ahead.path)}:1: is read as a header: {', '.join(names)}")
+    return True
 
 
 def _rules(options: ColumnOptions, separator: str, count: int, expected: str, columns: Picked) -> RowRules:

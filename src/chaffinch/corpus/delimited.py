@@ -225,7 +225,10 @@ def text_and_label(
     at_text = column(name, header, text, TEXT_NAMES, "text")
     if at_text is None:
         has = listed(header)
-        raise DataError(f"{name}:1: none of the columns {has} is known to hold the text; name it with --text")
+        raise DataError(
+            f"{name}:1: none of the columns {has} is known to hold the text; name it with --text, or add a header "
+            "if this line is a document"
+        )
     at_label = column(name, header, label, LABEL_NAMES, "label")
     if at_label == at_text:
         raise ConfigError(f"the column {header[at_text]!r} cannot be both text and label")
@@ -354,7 +357,8 @@ CSV = Format(
     read=read_csv,
     write=write_csv,
     carries=frozenset({"text", "labels", "id", "fields"}),
-    looks_like=_has_text_column(b",;|"),
+    # By its ending if nothing else: the reader then reports what is wrong.
+    looks_like=lambda name, head: name.endswith(".csv") or _has_text_column(b",;|")(name, head),
     options=CsvOptions,
 )
 TSV = Format(

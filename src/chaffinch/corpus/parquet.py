@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from chaffinch.corpus.annotations import CONFIDENCE, document
-from chaffinch.corpus.delimited import TEXT_NAMES, own_names, text_and_label
+from chaffinch.corpus.delimited import own_names, text_and_label
 from chaffinch.corpus.format import Format
-from chaffinch.corpus.json_records import Record, as_text, shown
+from chaffinch.corpus.json_records import Record, as_text
 from chaffinch.corpus.jsonl import JsonOptions
-from chaffinch.corpus.lines import cut, listed
+from chaffinch.corpus.lines import cut
+from chaffinch.corpus.token_lists import Lists, tagged, token_lists
 from chaffinch.errors import DataError, missing_extra
 from chaffinch.files import STDIO, display_name, first_line, reading, writing
 from chaffinch.text.document import LABEL, Document
@@ -27,8 +28,6 @@ from chaffinch.text.schemes import scheme_of
 
 BATCH = 1024  # rows at a time
 PARQUET, ARROW_FILE, ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"  # how files begin
-TOKEN_NAMES = ("tokens", "words")  # lists of words
-TAG_NAMES = ("ner_tags", "tags", "labels", "pos_tags", "upos", "chunk_tags")  # lists of tags, to learn
 
 
 def read(path: str | Path, *, text: str | None = None, label: str | None = None) -> Iterator[Document]:
@@ -42,7 +41,7 @@ def read(path: str | Path, *, text: str | None = None, label: str | None = None)
             schema, batches = _batches(stream, parquet)
             header = schema.names
             names = class_names(schema.metadata or {})
-            at_tags = None if text is not None else _tag_column(name, schema, label, names)
+            at_tags = None if text is not None else _lists(name, schema, label, names)
             at_text, at_label = (0, None) if at_tags else text_and_label(name, header, text, label)
             number = first_line(path) - 1
             for batch in batches:
@@ -52,7 +51,7 @@ def read(path: str | Path, *, text: str | None = None, label: str | None = None)
                     for key, known in names.items():
                         row[key] = _named(where, key, row.get(key), known)
                     if at_tags:
-                        yield _tagged(where, row, *at_tags)
+                        yield tagged(where, _plain_row(row), at_tags)
                     else:
                         yield _document(where, row, header[at_text], header, at_label)
         except _arrow_errors() as e:
@@ -267,52 +266,16 @@ def _named(where: str, key: str, value: Any, names: list[str]) -> Any:
     return names[value]
 
 
-def _tag_column(
-    name: str, schema: Any, label: str | None, classes: Mapping[str, Any]
-) -> tuple[str, str | None, list[str]] | None:
-    """The columns of tokens, of the tags to learn, and of further tags, if the table is one of tokens."""
+def _lists(name: str, schema: Any, label: str | None, classes: Mapping[str, Any]) -> Lists | None:
+    """The columns of tokens and tags, if the table is one of tokens."""
     lists = [field.name for field in schema if _is_list(field.type)]
-    words = next((key for key in TOKEN_NAMES if key in lists), None)
-    if words is None:
-        return None
-    others = [key for key in lists if key not in (words, "spans")]
-    if label is not None and label not in others:
-        if label in schema.names:  # of the whole text
-            return None
-        raise DataError(f"{name}: there is no column {label!r} of tags; there is {listed(others) or 'none'}")
-    tags = label or next((key for key in TAG_NAMES if key in others), None)
-    tags = tags or next((key for key in others if key.endswith("_tags")), None)
-    if tags is None and any(key in schema.names for key in TEXT_NAMES):
-        return None
-    further = [key for key in others if key.endswith("_tags") or (key in classes and key != "labels")]
-    return words, tags, [key for key in further if key != tags]
+    return token_lists(name, lists, [key for key in schema.names if key not in lists], label, classes)
 
 
 def _is_list(kind: Any) -> bool:
     import pyarrow
 
     return bool(pyarrow.types.is_list(kind) or pyarrow.types.is_large_list(kind))
-
-
-def _tagged(where: str, row: dict[str, Any], words: str, tags: str | None, others: list[str]) -> Document:
-    """A sentence with its tags; the columns of further tags keep their names, and features read them if named."""
-    given = row.get(words)
-    if given is None or not all(isinstance(word, str) and word for word in given):
-        raise DataError(f"{where}: expected {words!r} to be a list of words, found {shown(given)}")
-    columns: dict[str, list[str]] = {}
-    for name, key in [*((other, other) for other in others), *([] if tags is None else [(LABEL, tags)])]:
-        cells = row.get(key) or []
-        if len(cells) != len(given):
-            raise DataError(f"{where}: {len(given)} tokens and {len(cells)} of {key!r}")
-        missing = next((n for n, cell in enumerate(cells, 1) if cell is None), None)
-        if missing is not None:
-            raise DataError(f"{where}: token {missing} has no value in {key!r}")
-        columns[name] = [as_text(cell) for cell in cells]
-    d = Document.from_words([str(word) for word in given], **columns)
-    d.id = Record(where, row).identifier("id")
-    kept = (words, tags, "id", *others)
-    d.fields = {key: _plain(value) for key, value in row.items() if key not in kept}
-    return d
 
 
 def _document(
@@ -324,6 +287,11 @@ def _document(
         plain.pop(label or "", None)
         label = None
     return document(Record(where, plain), text=text, label=label)
+
+
+def _plain_row(row: dict[str, Any]) -> dict[str, Any]:
+    """A row as JSON values."""
+    return {key: value if isinstance(value, list) else _plain(value) for key, value in row.items()}
 
 
 def _plain(value: Any) -> Any:

@@ -15,7 +15,8 @@ from chaffinch.corpus.lines import BOM, LONGEST_LINE, long_line
 from chaffinch.corpus.parquet import arrow_blocks, arrow_rows, has_arrow
 from chaffinch.files import reading
 
-LINES = ("text", "jsonl", "jsonl-spans", "doccano", "prodigy", "fasttext", "alignment", "brackets-tsv")
+JSON_LINES = ("jsonl", "jsonl-spans", "jsonl-tokens", "doccano", "prodigy")
+LINES = ("text", *JSON_LINES, "fasttext", "alignment", "brackets-tsv")
 PARAGRAPHS = ("columns", "conllu", "hmm")
 ROWS = ("csv", "tsv")
 TABLES = ("parquet", "datasets")
@@ -38,7 +39,7 @@ class RecordBlock:
 
 def has_records(format: str, start: bytes) -> bool:
     """Whether a file of this format that begins so is a sequence of records: a JSON array is one value."""
-    if format in ("jsonl", "jsonl-spans", "doccano", "prodigy"):
+    if format in JSON_LINES:
         return not start.removeprefix(BOM).lstrip().startswith(b"[")
     return format in (*LINES, *PARAGRAPHS, *ROWS) or (format in TABLES and has_arrow())
 

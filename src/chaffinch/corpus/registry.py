@@ -24,6 +24,8 @@ from chaffinch.corpus import (
     parquet,
     plain_text,
     prodigy,
+    token_lists,
+    token_rows,
 )
 from chaffinch.corpus.annotations import is_predicted
 from chaffinch.corpus.annotators import FIRST, MAJORITY, SOFT, Agreement, decided
@@ -49,6 +51,8 @@ FORMATS: dict[str, Format] = {
         alignment_tsv.FORMAT,
         fasttext.FORMAT,
         brackets.FORMAT,
+        token_lists.FORMAT,
+        token_rows.FORMAT,
         label_studio.FORMAT,
         prodigy.FORMAT,
         doccano.FORMAT,

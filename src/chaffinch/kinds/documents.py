@@ -1,5 +1,6 @@
 """Documents with labels: one or several each, or shares of labels; learnt and labelled by classifiers."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -69,6 +70,8 @@ OF_TEXT, OF_DOCUMENT = (
     14,
     200,
 )  # bytes in memory of a character of text and of a document, its features included
+
+NUMBER = re.compile(r"\s*[-+]?\d[\d.,]*\s*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,12 +144,14 @@ class DocumentKind(Kind, TextLabels):
             for n, d in enumerate(documents, 1):
                 if not d.labels:
                     at = f": document {n}" if d.line is None else f":{d.line}: the document"
-                    advice = (
-                        "; name its column with --label"
-                        if "label" in reader_options(path, format.name)
-                        else ""
+                    raise DataError(
+                        f"{display_name(path)}{at} has no label{_label_advice(path, format, documents)}"
                     )
-                    raise DataError(f"{display_name(path)}{at} has no label{advice}")
+        if documents and "text" not in told and all(NUMBER.fullmatch(d.text) for d in documents):
+            raise DataError(
+                f"{display_name(path)}: all texts are numbers, such as {documents[0].text!r}; "
+                "name the column of the text with --text"
+            )
         return Texts(
             [d.text for d in documents],
             targets(documents, display_name(path)),
@@ -477,6 +482,13 @@ def targets(documents: Sequence[Document], where: str) -> list[Any]:
         return [d.shares or {d.labels[0]: 1.0} for d in documents]
     several = any(len(d.labels) != 1 for d in documents)
     return [d.labels if several else d.labels[0] for d in documents]
+
+
+def _label_advice(path: Path, format: Format, documents: Sequence[Document]) -> str:
+    """What to do about a document without a label."""
+    if any(d.labels for d in documents):
+        return ", others have one; label it or remove it"
+    return "; name its column with --label" if "label" in reader_options(path, format.name) else ""
 
 
 def _options(path: Path, format: Format, told: Mapping[str, str]) -> dict[str, str]:

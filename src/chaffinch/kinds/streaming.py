@@ -34,7 +34,13 @@ from chaffinch.kinds.requests import BlockLayout, PredictRequest, Restart
 from chaffinch.progress import Listener, Progress, keep_going
 
 ON_ERROR = ("stop", "skip", "mark")
-WHOLE_FORMATS = ("datasets", "label-studio", "brat", "letters")  # one value, a folder or an archive
+WHOLE_FORMATS = (
+    "datasets",
+    "label-studio",
+    "brat",
+    "letters",
+    "token-rows",
+)  # not a sequence of sentences or texts
 BYTES = "MB"
 NO_ANSWER = "_"
 
@@ -218,7 +224,9 @@ def _marked(record: bytes, error: str, request: PredictRequest, header: bytes) -
     """A row that could not be read, in the form of the answers: its text as it came, and no answer."""
     text = record.decode(errors="replace").replace("\0", "\ufffd").strip("\r\n")
     rows = request.json or without_packing(request.output.name).endswith(".jsonl")
-    if rows or (request.from_format in ("jsonl", "jsonl-spans") and str(request.output) == STDIO):
+    if rows or (
+        request.from_format in ("jsonl", "jsonl-spans", "jsonl-tokens") and str(request.output) == STDIO
+    ):
         return (json.dumps({"error": error, "row": text}, ensure_ascii=False) + "\n").encode()
     if header:
         names = next(csv.reader([header.decode()]))

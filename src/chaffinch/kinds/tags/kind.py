@@ -50,6 +50,7 @@ from chaffinch.kinds.tags.reading import (
     given_options,
     input_table,
     typed_words,
+    warn_of_swapped_columns,
     weighted_sentences,
 )
 from chaffinch.kinds.tags.test_set import TagTestSet
@@ -143,6 +144,8 @@ class TagKind(Kind, TokenLabels):
             )
         if LABEL not in table.columns:
             raise DataError(f"{path}: expected columns of words and labels, found one column")
+        if not {"columns", "label"} & told.keys():
+            warn_of_swapped_columns(path, table)
         return table
 
     def beside(self, asked: TrainRequest, told: Mapping[str, str]) -> dict[str, Any]:
@@ -348,7 +351,8 @@ class TagKind(Kind, TokenLabels):
             return
         if asked.beside:
             raise ConfigError("--beside needs --steps")
-        format = None if asked.json else format_of_spans(asked.output, asked.to_format)
+        given_format = detect(asked.data, asked.from_format)
+        format = None if asked.json else format_of_spans(asked.output, asked.to_format, given_format)
         if format is not None and (asked.kbest is not None or asked.nth is not None):
             raise ConfigError(f"--kbest and --nth give columns, and {asked.output} is a file of spans")
         if as_conllu and asked.kbest is not None:

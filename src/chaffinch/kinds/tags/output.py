@@ -20,12 +20,16 @@ from chaffinch.text.table import TokenTable
 SURENESS = "Probability"  # the attribute in the last column of CoNLL-U
 
 
-def format_of_spans(output: Path, format: str | None = None) -> Format | None:
+def format_of_spans(output: Path, format: str | None = None, given: Format | None = None) -> Format | None:
     """The named format, or that of the output's name, if it holds texts with spans or tags; None for files of columns.
 
+    given: the format of the input, which the output keeps if it holds tags and its name allows it
     Other names are refused: the output could not be read again.
     """
     suggested = with_extension(output) if format is None else [named(format)]
+    kept = given is not None and given in suggested and given.name not in TABLES and _holds_tags(given)
+    if format is None and kept:
+        return given
     if not suggested or any(one.name in TABLES for one in suggested):
         return None
     layers = frozenset({"spans", "scores"})  # of the .json formats, the one that holds scores
@@ -56,6 +60,11 @@ def write_spans(
     """
     scheme = scheme_of(tagger.classes_.tolist())
     if _holds_tags(format) and (scheme is None or "spans" not in format.carries):
+        if scored:
+            raise ConfigError(
+                f"{output}: {format.name} has no place for probabilities; name a file of columns (tagged.conll), or "
+                "use --json"
+            )
         tagged = zip(documents, readings, strict=True)
         made = (replace(d, spans=[], columns=d.columns | {LABEL: labels}) for d, labels in tagged)
         write(made, output, format=format.name)

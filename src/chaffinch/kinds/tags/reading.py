@@ -10,7 +10,7 @@ from chaffinch.corpus import conllu, detect, read, read_table
 from chaffinch.corpus.conllu import learned
 from chaffinch.corpus.registry import TABLES, every_document
 from chaffinch.corpus.sentences import as_sentences
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators import Tagger
 from chaffinch.estimators.sentences import input_names
 from chaffinch.files import display_name, is_stream
@@ -18,9 +18,11 @@ from chaffinch.kinds.requests import ExplainRequest, PredictRequest, reader_opti
 from chaffinch.kinds.tags.test_set import PLAIN_COLUMNS
 from chaffinch.kinds.weights import weighted_table, weights_of
 from chaffinch.text.alignment import tagged
-from chaffinch.text.document import LABEL, Document
+from chaffinch.text.document import LABEL, WORD, Document
 from chaffinch.text.schemes import BIO
 from chaffinch.text.table import TokenTable
+
+MANY_LABELS = 10
 
 
 def with_tags(d: Document, spans: bool) -> Document | None:
@@ -106,3 +108,13 @@ def input_table(asked: PredictRequest, tagger: Tagger, *, whole: bool) -> tuple[
             f"of which the model reads {', '.join(tagger.model_.columns)}; found {len(table.columns)}"
         )
     return table, documents
+
+
+def warn_of_swapped_columns(path: Path, table: TokenTable) -> None:
+    """Say so if the words are fewer than the labels, as they are if a file has the labels first."""
+    words, labels = (len(np.unique(table.columns[name].ids)) for name in (WORD, LABEL))
+    if words < labels and labels > MANY_LABELS:
+        warn_about_data(
+            f"{display_name(path)}: {labels} labels for {words} words; if the labels are in the first column, name the "
+            "columns: --columns y,w"
+        )
