@@ -157,16 +157,16 @@ def test_tags_are_spelled_in_the_scheme_asked_for(ner: Path, run: Runner) -> Non
         assert run("convert", ner, "-", *wrong).code == 2
 
 
-def test_trees_to_rows_are_refused_with_the_formats_that_could(tmp_path: Path, run: Runner) -> None:
+def test_trees_to_labelled_texts_are_refused_with_the_formats_that_could(tmp_path: Path, run: Runner) -> None:
     (tmp_path / "a.mrg").write_text("(S (NP (NNP Ann)) (VP (VBD left)))\n")
-    outcome = run("convert", tmp_path / "a.mrg", tmp_path / "b.csv")
+    outcome = run("convert", tmp_path / "a.mrg", tmp_path / "b.ft")
     assert outcome.code == 2
     said, _, able = outcome.err.partition("; formats that can: ")
     trees = f"{tmp_path / 'a.mrg'} has trees and columns of tokens"
-    assert said == f"chaffinch: {trees}, of which csv can carry nothing"
+    assert said == f"chaffinch: {trees}, of which fasttext can carry nothing"
     assert {"brackets", "brackets-tsv", "columns", "conllu", "datasets"} <= {*able.strip().split(", ")}
-    assert "csv" not in able
-    assert not (tmp_path / "b.csv").exists()
+    assert "fasttext" not in able
+    assert not (tmp_path / "b.ft").exists()
 
 
 def test_trees_to_columns_keep_the_tags_and_say_that_the_trees_are_gone(tmp_path: Path, run: Runner) -> None:

@@ -23,9 +23,9 @@ from chaffinch.text.table import Column, TokenTable
 SEEN = 200  # rows that the detection reads
 _TAG = re.compile(rb"[BIOESLUM]-\S+|[^a-z]*[A-Z][^a-z]*|[^\w\s]+")  # B-PER, NN, PRP$, a sign
 
-WORD_HEADERS = frozenset({"word", "words", "token", "tokens", "form", "w"})
+WORD_HEADERS = frozenset({"word", "words", "token", "tokens", "form"})
 TAG_HEADERS = frozenset(
-    "label labels tag tags y ner ner_tag ner_tags entity iob bio slot pos pos_tag pos_tags upos xpos chunk chunk_tag "
+    "label labels tag tags ner ner_tag ner_tags entity iob bio slot pos pos_tag pos_tags upos xpos chunk chunk_tag "
     "chunk_tags lemma feats".split()
 )
 SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "spaces": "spaces"}
