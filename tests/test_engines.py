@@ -14,7 +14,7 @@ import pytest
 from pyarrow import parquet
 
 from chaffinch import Classifier, Tagger
-from chaffinch.engines import InProcess, Processes, engine_named, prediction, ray_engine
+from chaffinch.engines import InProcess, Processes, engine_named, prediction, processes, ray_engine
 from chaffinch.engines.arrow import ArrowPredictor
 from chaffinch.engines.engine import EngineError
 from chaffinch.errors import ConfigError, DataError
@@ -72,6 +72,12 @@ def test_the_shards_of_a_process_that_dies_are_done_by_others(tmp_path):
     assert dict(Processes(2).map(Squares(3, tmp_path / "once"), range(6))) == {n: n * n for n in range(6)}
 
 
+def test_workers_are_new_interpreters_if_the_system_cannot_fork_safely(monkeypatch):
+    monkeypatch.setattr(processes, "sys", SimpleNamespace(platform="darwin"))
+    ((_, (_, parent)),) = Processes(1).map(Parent(), [0])
+    assert parent == os.getpid()
+
+
 class Parent:
     """A job that tells its own process and the one that has made it."""
 
@@ -124,7 +130,7 @@ def test_workers_end_if_their_driver_is_killed(tmp_path):
 def test_processes_that_always_die_are_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr("chaffinch.engines.processes.RESTARTS", 0)
     (tmp_path / "once").touch()
-    with pytest.raises(EngineError, match="of 1 shards are left"):
+    with pytest.raises(EngineError, match=r"of 1 shards are left.*too little memory.*__main__"):
         list(Processes(1).map(Squares(3, tmp_path / "once"), [3]))
 
 

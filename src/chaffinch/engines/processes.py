@@ -115,7 +115,8 @@ class Processes:
     def _died(self, shards: Sequence[Any], left: Sequence[int]) -> EngineError:
         return EngineError(
             f"processes died {RESTARTS + 1} times; {len(left)} of {len(shards)} shards are left, the first "
-            f"is {shards[left[0]]}; there may be too little memory for {self.workers} processes"
+            f"is {shards[left[0]]}; there may be too little memory for {self.workers} processes, or they were started "
+            'by a script without `if __name__ == "__main__":` around its work'
         )
 
 
