@@ -11,6 +11,7 @@ machine must be quiet.
 import argparse
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -82,8 +83,8 @@ def right(answers: list[list[str]], gold: list[list[str]]) -> float:
     return 100 * float(np.mean(pairs))
 
 
-def measured(given: argparse.Namespace) -> list[Row]:
-    """Rows of the table."""
+def measured(given: argparse.Namespace) -> Iterator[list[Row]]:
+    """Rows of the table, as they are measured."""
     from tests.page.serving import Process, write_columns
 
     from chaffinch import Tagger
@@ -94,7 +95,6 @@ def measured(given: argparse.Namespace) -> list[Row]:
     model = Tagger("crf", folds=0, threads=1).fit([w for w, _ in train], [y for _, y in train])
     answers = model.predict([words for words, _ in later[:-HELD_OUT]])
     wrong = [one for one, tags in zip(later, answers, strict=False) if one[1] != tags]
-    rows: list[Row] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         model.save(folder / "chunks.chaff")
@@ -106,7 +106,7 @@ def measured(given: argparse.Namespace) -> list[Row]:
             server.ask("/rows?count=1")  # the pool is answered once
             told = [corrected(server, one) for one in wrong[:BESIDE_THE_POOL]]
         learnt, listed, gaps, pinned = zip(*told, strict=True)
-        rows += [
+        yield [
             ("corrected texts answered so at once, %", 100 * float(np.mean(pinned)), "100", lambda v: v == 100),
             (f"learnt beside {given.sentences:,} sentences, s, median", median(learnt), "< 0.5", lambda v: v < 0.5),
             ("the same, s, most", max(learnt), "", lambda _: True),
@@ -126,12 +126,11 @@ def measured(given: argparse.Namespace) -> list[Row]:
     )
     gold = [tags for _, tags in held]
     scores = [right(found, gold) for found in (one_by_one, whole.predict([words for words, _ in held]))]
-    rows += [
+    yield [
         (f"token accuracy after {len(lessons)} corrections one by one, %", scores[0], "", lambda _: True),
         ("token accuracy of a full training, %", scores[1], "", lambda _: True),
         ("difference in points", abs(scores[0] - scores[1]), "< 0.1", lambda v: v < 0.1),
     ]
-    return rows
 
 
 def main() -> None:
@@ -139,7 +138,8 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=2000)
     parser.add_argument("--pool", type=int, default=20_000)
     parser.add_argument("--corrections", type=int, default=200)
-    printed(measured(parser.parse_args()))
+    for rows in measured(parser.parse_args()):
+        printed(rows)
 
 
 if __name__ == "__main__":

@@ -194,3 +194,14 @@ def test_cells_with_several_labels_are_read_as_told_and_never_as_one_label(tmp_p
     assert served.pools["colours.csv"].gold(0) == ["red", "green"]
     assert Learning(served).retrain()["kept"]
     assert served.answering.labels(served.active.model) == ["green", "red"]
+
+
+def test_what_is_made_on_first_use_is_made_before_the_first_request(folder: Path) -> None:
+    from chaffinch.serve.reload import answer_once
+    from chaffinch.serve.served import served_models
+    from chaffinch.text.tokens import _pattern
+
+    (served,) = served_models([folder / "names.chaff"], [], [], []).values()
+    _pattern.cache_clear()
+    answer_once(served, served.active.model)
+    assert _pattern.cache_info().currsize == 1

@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from chaffinch.errors import ChaffinchError
 from chaffinch.estimators import load
 from chaffinch.kinds import kind_of_model
 from chaffinch.serve.messages import Asked, Input
@@ -59,15 +61,20 @@ def validated(served: ServedModel) -> Any:
     if kind_of_model(model) is not served.kind:
         raise ValueError(f"it holds a model for {kind_of_model(model).plural}, not for {served.kind.plural}")
     model.threads = 1
-    probe = next((row for pool in served.pools.values() for row in pool.rows[:1]), None)
-    columns = getattr(model, "columns_", ("w",))
-    if probe is None and served.answering.name != "links":
-        one = ["a"] if len(columns) == 1 else [["a"] * len(columns)]
-        body = Input(text="a") if served.answering.name == "documents" else Input(tokens=one)  # type: ignore[arg-type]
-        probe = served.answering.rows(model, body)[0]
-    if probe is not None:
-        served.answering.answers(model, [probe], Asked())
+    answer_once(served, model)
     return model
+
+
+def answer_once(served: ServedModel, model: Any) -> None:
+    """Let a model answer something, so that what cannot answer is found, and what is made on first use is made now."""
+    columns = len(getattr(model, "columns_", ("w",)))
+    probes = [row for pool in served.pools.values() for row in pool.rows[:1]]
+    for given in (Input(text="One, 2."), Input(tokens=[["a"] * columns] if columns > 1 else ["a"])):
+        with suppress(ChaffinchError):  # it takes no input of this form
+            probes += served.answering.rows(model, given)
+            break
+    for probe in probes:
+        served.answering.answers(model, [probe], Asked())
 
 
 def stamp(path: Path) -> Stamp | None:

@@ -5,14 +5,16 @@ import gc
 import logging
 import socket
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from chaffinch.errors import ConfigError, missing_extra
+from chaffinch.errors import ChaffinchError, ConfigError, missing_extra
 from chaffinch.serve.app import IDLE_BEFORE_RETRAINING, MAX_BODY, MOST_CONNECTIONS, Server
 from chaffinch.serve.connections import Connections, bounded_protocol
 from chaffinch.serve.exchange import Quick
 from chaffinch.serve.journal import Journal
+from chaffinch.serve.reload import answer_once
 from chaffinch.serve.security import is_loopback, new_token
 from chaffinch.serve.served import served_models
 
@@ -79,6 +81,9 @@ def run(options: Options, told: Callable[[str], object]) -> None:
         date_header=False,
         proxy_headers=False,
     )
+    for served in server.models.values():
+        with suppress(ChaffinchError):  # a request will be told
+            answer_once(served, served.active.model)
     gc.collect()
     gc.freeze()  # what is loaded stays: a full collection that walks over it would hold up every request
     told(address(options.host, bound.getsockname()[1], server.guard.token))
