@@ -135,6 +135,26 @@ def news(read: Callable[[str], tuple[list[str], list[str]]]) -> Corpus:
     return Corpus(read("newsgroups20/train.csv.gz"), read("newsgroups20/test.csv.gz"))
 
 
+def genres(part: str) -> tuple[list[str], list[str]]:
+    """Sentences of the treebank and the genre of their document, which begins the name of the sentence."""
+    texts, labels = [], []
+    with gzip.open(corpus(f"ud_english_ewt/en_ewt-ud-{part}.conllu.gz"), "rt", encoding="utf-8") as stream:
+        for line in stream:
+            if line.startswith("# sent_id = "):
+                labels.append(line[12:].split("-")[0])
+            elif line.startswith("# text = "):
+                texts.append(line[9:].strip())
+    return texts, labels
+
+
+def websites(part: str) -> tuple[list[str], list[str]]:
+    """Ingredient lines as they were written, and the website that they are from."""
+    with gzip.open(corpus("ingredients/meta.tsv.gz"), "rt", encoding="utf-8") as stream:
+        rows = [line.rstrip("\n").split("\t") for line in stream]
+    own = [row for row in rows[1:] if row[0] == part]
+    return [row[4] for row in own], [row[2] for row in own]
+
+
 CORPORA: dict[str, Callable[[], Corpus]] = {
     "sst5": sst5,
     "trec": lambda: trec("coarse"),
@@ -153,6 +173,8 @@ CORPORA: dict[str, Callable[[], Corpus]] = {
     ),
     "posts": lambda: Corpus(most_frequent_type("wnut17/train.tsv"), most_frequent_type("wnut17/dev.tsv")),
     "names": names,
+    "genres, 3000": lambda: fewer(Corpus(genres("train"), genres("test")), 3000),
+    "websites, 3000": lambda: fewer(Corpus(websites("train"), websites("test")), 3000),
     "trec, 60": lambda: fewer(trec("coarse"), 60),
     "trec, 300": lambda: fewer(trec("coarse"), 300),
     "trec fine, 800": lambda: fewer(trec("fine"), 800),

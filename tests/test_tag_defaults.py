@@ -11,6 +11,7 @@ import chaffinch
 from chaffinch import Tagger, samples
 from chaffinch.defaults import tags
 from chaffinch.defaults.tags import FEWEST, FOLDS, MeasuredTagger, TagCandidate, choose
+from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.recipes.crf_config import Crf
 from chaffinch.recipes.encoding import inner_labels, suggested_preset
 from chaffinch.recipes.recipe import TaggingTask
@@ -114,6 +115,44 @@ def test_a_challenger_that_is_not_ahead_after_a_fold_is_dropped(monkeypatch):
     monkeypatch.setattr(type(tags.TAGGERS), "trained", staticmethod(counted))
     assert choose(task).choice.settings == {}
     assert folds == [None] * FOLDS + [1e4]
+
+
+def test_the_l1_penalty_is_tried_only_if_the_wide_margin_is_ahead_after_a_fold(monkeypatch):
+    X, y = questions(120)
+    table = TokenTable.from_lists({"w": X, "y": y})
+    task = TaggingTask(table=table, columns=("w",), features=["w[0]"], threads=1)
+    worse = {"c2": 1e4, "margin": 0.0}
+    monkeypatch.setattr(tags, "WIDE_MARGIN", worse)
+    monkeypatch.setattr(tags, "CHALLENGERS", (("crf", worse, 0.5), ("crf", tags.ELASTIC_NET, 1.0)))
+    trained, penalties = tags.TAGGERS.trained, []
+
+    def counted(part, config):
+        penalties.append((config.c1, config.c2))
+        return trained(part, config)
+
+    monkeypatch.setattr(type(tags.TAGGERS), "trained", staticmethod(counted))
+    assert choose(task).choice.settings == {}
+    assert penalties == [(0.0, None)] * FOLDS + [(0.0, 1e4)]
+
+
+def test_a_challenger_whose_lead_will_fall_short_is_dropped(monkeypatch, lines):
+    X, y = lines
+    table = TokenTable.from_lists({"w": X, "y": y})
+    race = tags._Race(TaggingTask(table=table, columns=("w",), threads=1), None)
+    best = race.begin()
+    better = np.minimum(best.right + (np.arange(len(best.right)) % 20 == 0), best.of)
+    counts = iter(np.array_split(better, FOLDS))
+    monkeypatch.setattr(race, "_counts", lambda model, held: ((right := next(counts)), best.of[: len(right)]))
+    assert race._measured(TagCandidate(best.candidate.features, "greedy"), best, 50.0) is None
+    assert len(list(counts)) == FOLDS - 1
+
+
+def test_calibration_encodes_held_out_sentences_a_few_times(monkeypatch, lines):
+    encoded = []
+    transform = FeatureEncoder.transform
+    monkeypatch.setattr(FeatureEncoder, "transform", lambda *a, **k: encoded.append(1) or transform(*a, **k))
+    Tagger("greedy", folds=3, threads=1).fit(*lines)
+    assert 0 < len(encoded) < 20
 
 
 def test_fewer_tokens_are_used_to_choose_with_many_labels(monkeypatch):

@@ -53,7 +53,20 @@ def test_every_recipe_is_calibrated_by_default(treebank):
     for recipe in Parser.recipes:
         parser = Parser(recipe.name, threads=1).fit(treebank[0][:40])
         assert parser.confidence_ is not None, recipe.name
-        assert parser.confidence_.folds == 5
+        assert parser.confidence_.folds == 10
+
+
+@pytest.mark.parametrize("start", [0, 60, 120])
+def test_calibration_is_kept_only_if_it_helps_on_trees_it_was_not_fitted_on(treebank, start):
+    few = treebank[0][start : start + 60]
+    raw = error(Parser(folds=0, threads=1).fit(few), treebank[1])
+    assert error(Parser(threads=1).fit(few), treebank[1]) <= raw + 0.001
+
+
+def test_evaluate_says_that_trees_carry_no_probabilities(treebank, tmp_path, run: Runner):  # noqa: F811
+    path = tmp_path / "trees.mrg"
+    path.write_text("".join(f"{bracketed(tree)}\n" for tree in treebank[1][:3]))
+    assert "Trees carry no probabilities" in run("evaluate", path, path).out
 
 
 def test_phrases_are_listed_by_their_calibrated_probability(treebank, trained):

@@ -6,8 +6,10 @@ on three folds of contiguous sentences:
 1. Other presets, with the default CRF.
 2. With the winning preset: a CRF with a wider margin, one with an L1 penalty besides, and recipes of other kinds.
 
-A challenger that is not ahead after a fold is dropped; it wins if it is ahead by more than one standard error of the
-difference after all folds. A CRF with another margin needs half a standard error: it can continue training and has
+A challenger that is not ahead after a fold is dropped, and so is one whose lead, if it stays as it is, will fall short
+of the one that it needs by more than half a standard error. It wins if it is ahead by more than one standard error of
+the difference after all folds. The CRF with an L1 penalty is tried only if the one with the wider margin is ahead after
+the first fold. A CRF with another margin needs half a standard error: it can continue training and has
 probabilities, as the default does. Recipes that decide label by label need two: they have no k best labellings and no
 distribution over them.
 
@@ -52,7 +54,8 @@ WIDE_MARGIN: Mapping[str, Any] = {"margin": 8.0, "c2": 0.5}
 ELASTIC_NET: Mapping[str, Any] = {"margin": 8.0, "c1": 0.3, "c2": 0.3}
 # Folds of CRFs are trained to this gap; closer to the optimum they are no better on other sentences.
 ROUGH: Mapping[str, Any] = {"tolerance": 0.01}
-# The lead that a challenger needs, in standard errors of the difference.
+# The lead that a challenger needs, in standard errors of the difference; its expected lead may fall short by SHORTFALL.
+SHORTFALL = 0.5
 PRESET_LEAD = 1.0
 CHALLENGERS: tuple[tuple[str, Mapping[str, Any], float], ...] = (
     ("crf", WIDE_MARGIN, 0.5),
@@ -150,6 +153,8 @@ def choose(task: TaggingTask, config: Any = None) -> Settled:
         for recipe, settings, needed in CHALLENGERS:
             if race.labels >= MANY_LABELS and any(recipe == name and knob in settings for name, knob in DEAR):
                 continue
+            if settings is ELASTIC_NET and race.dropped_at_once == WIDE_MARGIN:
+                continue
             best = race.met(best, TagCandidate(best.candidate.features, recipe, settings), needed)
     found = best.candidate
     whole = race.task.table.n_sentences == task.table.n_sentences
@@ -192,6 +197,9 @@ class _Race:
         self.scorer = TagScorer(task.table.columns[LABEL].types)
         self.plain = self.scorer.rules is None
         self.scores: dict[TagCandidate, float] = {}
+        self.dropped_at_once: Mapping[str, Any] | None = (
+            None  # settings of the last candidate behind after one fold
+        )
 
     def begin(self) -> MeasuredTagger | None:
         """The fixed rule; None if it cannot be trained on a fold."""
@@ -201,7 +209,7 @@ class _Race:
 
     def met(self, best: MeasuredTagger, candidate: TagCandidate, needed: float) -> MeasuredTagger:
         """The better of the two; the challenger needs a lead of ``needed`` standard errors."""
-        other = self._measured(candidate, best)
+        other = self._measured(candidate, best, needed)
         return best if other is None or other.lead(best) <= needed else other
 
     def others(self, chosen: TagCandidate) -> dict[str, float]:
@@ -214,7 +222,9 @@ class _Race:
             found[one.name if same else f"{one.features} {one.name}"] = score
         return found
 
-    def _measured(self, candidate: TagCandidate, best: MeasuredTagger | None) -> MeasuredTagger | None:
+    def _measured(
+        self, candidate: TagCandidate, best: MeasuredTagger | None, needed: float = 0.0
+    ) -> MeasuredTagger | None:
         """The out-of-fold predictions; None if the candidate is far behind or cannot be trained on a fold."""
         config = self.config
         if config is None:
@@ -243,10 +253,15 @@ class _Race:
             of.append(counts[1])
             held.append((model, left))
             found = MeasuredTagger(candidate, np.concatenate(right), np.concatenate(of), tuple(held))
-            if best is not None and found.lead(best.first(len(found.of))) <= 0:
-                if len(held) == FOLDS:
-                    self.scores[candidate] = found.score
-                return None
+            if best is not None:
+                lead = found.lead(best.first(len(found.of)))
+                expected = lead * np.sqrt(FOLDS / len(held))
+                if lead <= 0 or (len(held) < FOLDS and expected < needed - SHORTFALL):
+                    if len(held) == FOLDS:
+                        self.scores[candidate] = found.score
+                    elif len(held) == 1:
+                        self.dropped_at_once = candidate.settings
+                    return None
         self.scores[candidate] = found.score
         return found
 

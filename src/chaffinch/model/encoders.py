@@ -230,6 +230,21 @@ SECTION = "features."
 
 
 @dataclass(frozen=True)
+class EncodedTable:
+    """An encoder that has the rows of one table, for models that answer the same sentences many times."""
+
+    encoder: Any
+    known: IdRows
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.encoder, name)
+
+    def rows(self, table: TokenTable, threads: int) -> IdRows:
+        """The rows of that table."""
+        return self.known
+
+
+@dataclass(frozen=True)
 class TemplateEncoder:
     """A fitted :class:`FeatureEncoder` as a model's encoder.
 

@@ -5,7 +5,7 @@ are not log-odds at all. So calibration leaves the answers as they are and fits 
 predictions of models of the same recipe, or on the model's own predictions for dev data.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -19,7 +19,10 @@ from chaffinch.model import TaggingModel
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.chain_conditionals import is_markov, span_probabilities
 from chaffinch.model.distribution import distributions
+from chaffinch.model.encoders import EncodedTable
+from chaffinch.model.incremental import IncrementalModel
 from chaffinch.model.protocols import LatticeModel, Tempered
+from chaffinch.model.segments import SegmentModel
 from chaffinch.progress import keep_going
 from chaffinch.recipes.recipe import Recipe, TaggingTask
 from chaffinch.text.document import LABEL
@@ -38,6 +41,7 @@ MOST_SPANS = 4_000  # maximum number of spans in them: the exact probability of 
 # used, so that calibration stays cheap; but no fewer than these.
 MOST_CELLS, FEWEST_TOKENS = 25_000_000, 4_000  # of one pass over the tokens that the temperature is fitted on
 MOST_SPAN_CELLS, FEWEST_SPANS = 2_000_000, 1_000  # a token's cells, summed over the spans
+LOWEST = -1e30  # a score below all others
 FEWEST = 20  # sentences: with fewer, nothing is calibrated
 
 
@@ -218,6 +222,7 @@ def _temperature(judged: Judged, threads: int) -> float:
     T = argmin of  (log T)^2 - sum over held-out tokens of log p_T(gold label)
     """
     places = []
+    chances = [_tempered_marginals(model, table, threads) for model, table in judged]
     for model, table in judged:
         column, place = table.columns[LABEL], {label: i for i, label in enumerate(model.labels.outer)}
         y = np.array([place.get(t, -1) for t in column.types], np.int64)[column.ids]
@@ -225,12 +230,31 @@ def _temperature(judged: Judged, threads: int) -> float:
 
     def surprise(log_t: float) -> float:
         total = log_t**2  # a prior around 1: a few labels, all correct, must not make the model certain
-        for (model, table), (tokens, y) in zip(judged, places, strict=True):
-            p = model.with_temperature(float(np.exp(log_t))).marginals(table, threads)
+        for marginals, (tokens, y) in zip(chances, places, strict=True):
+            p = marginals(float(np.exp(log_t)))
             total -= float(np.log(np.maximum(p[tokens, y], 1e-12, dtype=np.float64)).sum())
         return total
 
     return float(np.exp(golden_minimum(surprise, np.log(0.05), np.log(200.0), 0.02)))
+
+
+def _tempered_marginals(
+    model: Tempered, table: TokenTable, threads: int
+) -> Callable[[float], NDArray[np.float32]]:
+    """The marginals of a table by temperature; what does not depend on it is computed once."""
+    if isinstance(model, IncrementalModel):
+        steps = model.steps(table, threads)
+        return lambda t: model.labels.collapsed(_softmax(steps.scores.astype(np.float64) / t))
+    if isinstance(model, ChainModel | SegmentModel):
+        known: Any = EncodedTable(model.encoder, model.encoder.rows(table, threads))
+        model = replace(model, encoder=known)
+    return lambda t: model.with_temperature(t).marginals(table, threads)
+
+
+def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float32]:
+    """By row; minus infinity has no probability."""
+    p = np.exp(scores - scores.max(axis=1, keepdims=True, initial=LOWEST))
+    return (p / p.sum(axis=1, keepdims=True)).astype(np.float32)
 
 
 def _out_of_fold(

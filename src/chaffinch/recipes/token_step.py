@@ -10,17 +10,16 @@ Chains count labels, semi-Markov taggers places in a segment (:mod:`chaffinch.sc
 label by label is corrected at its first wrong decision, since later ones may follow from it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.features.rows import FeatureRows
 from chaffinch.model import TaggingModel
 from chaffinch.model.chain import ChainModel
-from chaffinch.model.encoders import IdRows, TemplateEncoder
+from chaffinch.model.encoders import EncodedTable, IdRows, TemplateEncoder
 from chaffinch.model.incremental import IncrementalModel
 from chaffinch.model.potentials import Additive, LocallyNormalised
 from chaffinch.model.segments import SegmentModel
@@ -64,7 +63,7 @@ def corrected_tokens(
     every = _token_weights(model)
     w = every[touched]
     # The search sees the features of the lesson alone: it need not copy all weights after each step.
-    known: Any = _Lesson(encoder, replace(rows, ids=place.astype(np.int32)))
+    known: Any = EncodedTable(encoder, replace(rows, ids=place.astype(np.int32)))
     small = replace(model, encoder=known)
     owner = np.repeat(np.arange(lesson.n_tokens), np.diff(rows.ptr))
     values = _movable_values(rows, owner, int(held * len(every)))
@@ -163,20 +162,6 @@ def _segment_places(model: SegmentModel, lesson: TokenTable, labels: Ids) -> Ids
                 length = min(most, span.end - start)
                 made[a + start : a + start + length] = places_of(y, length)
     return made
-
-
-@dataclass(frozen=True)
-class _Lesson:
-    """An encoder that has the rows of one table, whose features are renumbered."""
-
-    encoder: TemplateEncoder
-    known: FeatureRows
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.encoder, name)
-
-    def rows(self, table: TokenTable, threads: int) -> FeatureRows:
-        return self.known
 
 
 def _token_weights(model: Steppable) -> Weights:

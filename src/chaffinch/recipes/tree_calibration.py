@@ -20,11 +20,11 @@ from chaffinch.recipes.recipe import Recipe
 from chaffinch.recipes.training import ParsingTask
 from chaffinch.text.binary_trees import nodes
 from chaffinch.text.document import Tree
-from chaffinch.trust.calibration import fitted_map
+from chaffinch.trust.calibration import LogitMap, fitted_map, logits
 from chaffinch.trust.confidence import PHRASES, Confidence
 
 # Folds by the number of trees: small treebanks are cheap to train on, and suffer most if much is held out.
-FOLDS_UP_TO = ((200, 5), (500, 3))
+FOLDS_UP_TO = ((100, 10), (200, 5), (500, 3))
 PART = 5  # beyond that, one model is trained, with one fifth of the trees held out
 FEWEST = 20  # trees: with fewer, nothing is calibrated
 MOST_WORDS = 3_000  # of held-out sentences: more would cost time and change little
@@ -68,12 +68,26 @@ def calibrate_parser(
     likely = p >= LIKELY
     if not likely.any():
         return None
-    crossed, half = np.empty_like(p), np.arange(len(p)) % 2 == 0
-    for part in (half, ~half):
+    # Phrases of one tree depend on each other, so a map is judged on folds that it was not fitted on.
+    fold = np.repeat(np.arange(len(found)), [len(one[0]) for one in found])
+    if len(found) == 1:
+        fold = (np.arange(len(p)) * 2 // len(p)).astype(fold.dtype)
+    crossed = np.empty_like(p)
+    for k in range(int(fold.max()) + 1):
+        part = fold == k
         crossed[part] = fitted_map(p[~part], right[~part])(p[part])
+    to_honest = fitted_map(p, right)
+    if log_loss(crossed, right) >= log_loss(p, right):
+        crossed, to_honest = p, LogitMap.line(1.0, 0.0)
     return Confidence.of_decisions(
-        PHRASES, count, p[likely], right[likely], p[likely], crossed[likely], fitted_map(p, right)
+        PHRASES, count, p[likely], right[likely], p[likely], crossed[likely], to_honest
     )
+
+
+def log_loss(p: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
+    """The mean negative log-likelihood of decisions, from their probabilities of being right."""
+    z = logits(p)
+    return float(np.logaddexp(0, np.where(right, -z, z)).mean())
 
 
 def _out_of_fold(
