@@ -20,6 +20,7 @@ import numpy as np
 
 from benchmarks.corpora import corpus
 from benchmarks.serve_bars import Row, printed
+from benchmarks.serve_load import cpu_seconds
 
 BESIDE_THE_POOL = 8
 HELD_OUT = 2000
@@ -64,17 +65,18 @@ def ready(server: Any) -> None:
     raise SystemExit("the full training did not end in time")
 
 
-def corrected(server: Any, one: Sentence) -> tuple[float, float, float, bool]:
-    """Correct a sentence and learn it: seconds of learning and of the request, the gap, whether it was pinned."""
+def corrected(server: Any, one: Sentence) -> tuple[float, float, float, float, bool]:
+    """Correct a sentence and learn it: seconds of learning and of the request, its CPU seconds, the gap, if pinned."""
     words, tags = one
     status, answer = server.ask("/corrections", {"tokens": words, "tags": tags})
     assert status == 200, answer
     (found,) = server.ask("/predict", {"tokens": words})[1]["results"]
     pinned = found["pinned"] and found["tags"] == tags
-    begun = time.perf_counter()
+    begun, cpu = time.perf_counter(), cpu_seconds(server.process.pid)
     status, answer = server.ask("/learn", {})
     assert status == 200, answer
-    return answer["seconds"], time.perf_counter() - begun, answer.get("gap", 0.0), pinned
+    took, used = time.perf_counter() - begun, cpu_seconds(server.process.pid) - cpu
+    return answer["seconds"], took, used, answer.get("gap", 0.0), pinned
 
 
 def right(answers: list[list[str]], gold: list[list[str]]) -> float:
@@ -105,7 +107,7 @@ def measured(given: argparse.Namespace) -> Iterator[list[Row]]:
             ready(server)
             server.ask("/rows?count=1")  # the pool is answered once
             told = [corrected(server, one) for one in wrong[:BESIDE_THE_POOL]]
-        learnt, listed, gaps, pinned = zip(*told, strict=True)
+        learnt, listed, used, gaps, pinned = zip(*told, strict=True)
         yield [
             ("corrected texts answered so at once, %", 100 * float(np.mean(pinned)), "100", lambda v: v == 100),
             (f"learnt beside {given.sentences:,} sentences, s, median", median(learnt), "< 0.5", lambda v: v < 0.5),
@@ -113,6 +115,7 @@ def measured(given: argparse.Namespace) -> Iterator[list[Row]]:
             ("duality gap after it, most", max(gaps), "<= 0.001", lambda v: v <= 0.001),
             (f"changed rows of {given.pool:,} listed, s, median", median(listed), "< 2", lambda v: v < 2),
             ("the same, s, most", max(listed), "< 2", lambda v: v < 2),
+            ("CPU seconds of both, median", median(used), "", lambda _: True),
         ]  # fmt: skip
         lessons = wrong[: given.corrections]
         with Process(*start, "--journal", folder / "b") as server:
