@@ -1,5 +1,6 @@
 """Training from a cache: the features, the labels and the model are those of training in memory, bit by bit."""
 
+import weakref
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.learners.block_sgd import BlockSgd, ExampleBlocks, mixtures
 from chaffinch.learners.training import train_passes
 from chaffinch.modelfile import Packed
+from chaffinch.recipes import crf_blocks
 from chaffinch.recipes.crf import CrfModels
 from chaffinch.recipes.crf_blocks import (
     BlockExamples,
@@ -305,3 +307,23 @@ def test_arrow_in_batches_and_chunks_is_learnt_as_lists_are(tmp_path: Path) -> N
     fewer = more.drop_columns(["pos"])
     reader = arrow.RecordBatchReader.from_batches(fewer.schema, fewer.to_batches())
     assert same(Tagger("crf", threads=1).fit(reader).model_.packed(), wanted)
+
+
+def test_the_table_of_weights_is_freed_before_the_small_model_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = cached(tmp_path / "c", corpus())
+    freed: list[bool] = []
+    whole: list[weakref.ref[Any]] = []
+    finished = crf_blocks.finished
+
+    def watched(models: Any, made: Any, config: Crf) -> Any:
+        whole.append(weakref.ref(made.w))
+        handed = [made]
+        del made
+        return finished(models, handed.pop(), config)
+
+    monkeypatch.setattr(crf_blocks, "finished", watched)
+    monkeypatch.setattr(crf_blocks, "give_back_memory", lambda: freed.append(whole[0]() is None))
+    train_blocks(CachedTask(cache, ("w",)), Crf())
+    assert freed == [True]

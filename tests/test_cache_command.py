@@ -27,13 +27,12 @@ import sys, time
 import chaffinch.learners.training as training
 import chaffinch.cache.sentences as sentences
 import chaffinch.cache.documents as documents
-import chaffinch.learners.block_choice as choice
+import chaffinch.recipes.document_blocks as recipe
 import chaffinch.recipes.crf_blocks as blocks
 training.CHECKPOINT_SECONDS, training.CHECKPOINT_SHARE, blocks.MIXED = -1, 0, 1
 sentences.CacheWriter.__init__.__kwdefaults__["tokens"] = 700
 documents.DocumentWriter.__init__.__defaults__ = (700,)
-choice.BlockChoice.__dataclass_fields__["mixed"].default = 1
-choice.BlockChoice.__init__.__kwdefaults__["mixed"] = 1
+recipe.MIXED = 1
 save = training.Checkpoint.save
 def slowly(self, arrays):
     save(self, arrays)
@@ -42,6 +41,18 @@ training.Checkpoint.save = slowly
 from chaffinch.cli import main
 sys.argv = ["chaffinch", *sys.argv[1:]]
 main()
+"""
+
+
+PEAK = """
+import sys
+from pathlib import Path
+from chaffinch.cli import main
+sys.argv = ["chaffinch", *sys.argv[1:]]
+try:
+    main()
+finally:
+    print(Path("/proc/self/status").read_text())
 """
 
 
@@ -174,6 +185,49 @@ def test_an_estimate_is_told_before_a_large_file_is_trained_on(tmp_path: Path) -
     assert 0.1e9 < found.cached <= found.memory < 2e9
     assert found.seconds > 0
     assert "--cache DIR uses" in found.told(None)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells the peak of a process")
+@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="sanitizers take memory of their own")
+@pytest.mark.parametrize("kind", ["sentences", "documents"])
+def test_the_memory_that_is_told_is_the_memory_that_is_used(tmp_path: Path, kind: str) -> None:
+    rng = np.random.default_rng(0)
+
+    def word() -> str:
+        return f"w{int(30_000 ** rng.random())}"
+
+    if kind == "sentences":
+        data = tmp_path / "d.tsv"
+        rows = ("".join(f"{word()}\t{'XYZ'[k % 3]}\n" for k in range(12)) + "\n" for _ in range(12_000))
+    else:
+        data = tmp_path / "d.csv"
+        rows = (f"L{n % 5},{' '.join(word() for _ in range(12))}\n" for n in range(20_000))
+        data.write_text("label,text\n", encoding="utf-8")
+    with data.open("a", encoding="utf-8") as out:
+        out.writelines(rows)
+    told = estimate(kind_of_file(data), [data], {}, least=1)
+    assert told is not None
+    arguments = [
+        "train",
+        str(data),
+        "-o",
+        str(tmp_path / "m"),
+        "--cache",
+        str(tmp_path / "c"),
+        "--threads",
+        "1",
+    ]
+    if kind == "documents":
+        arguments += ["--features", "words"]
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", PEAK, *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    peak = 1024 * int(ran.stdout.split("VmHWM:")[1].split()[0])
+    assert told.cached == pytest.approx(peak, rel=0.25)
 
 
 def test_the_files_of_a_training_that_failed_stay(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.cache.documents import ITEMS
 from chaffinch.corpus import Format, detect, read, write
 from chaffinch.corpus.annotations import CONFIDENCE, PREDICTION
 from chaffinch.corpus.annotators import FIRST
@@ -55,7 +56,7 @@ from chaffinch.model.classifier import ClassifierModel
 from chaffinch.model.kernel_classifier import KernelModel, ObjectEncoder
 from chaffinch.progress import Listener
 from chaffinch.recipes.classifiers import DEFAULT_CLASSIFIER
-from chaffinch.recipes.document_blocks import COUNTED_ON, PASSES
+from chaffinch.recipes.document_blocks import COUNTED_ON, MIXED, PASSES
 from chaffinch.recipes.document_task import DocumentOptions, as_arguments
 from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.text.document import Document, ValueLabel
@@ -66,6 +67,7 @@ _FURTHER = {k.name for config in (TextVectorizer, DocumentOptions) for k in knob
 LOOKED_AT = 100  # documents in which the detection looks for a span
 
 
+OF_ITEM = 55  # bytes of a feature of a document that is being learnt from a cache
 OF_TEXT, OF_DOCUMENT = (
     14,
     200,
@@ -218,15 +220,20 @@ class DocumentKind(Kind, TextLabels):
         half, whole = map(len, parts)
         growth = float(np.clip(np.log(max(more, 2) / max(fewer, 1)) / np.log(whole / max(half, 1)), 0.0, 1.0))
         characters = sum(map(len, parts[1].texts))
-        counted = COUNTED_ON * (OF_TEXT * characters / whole + OF_DOCUMENT)
+        counted = (
+            OF_TEXT * characters + OF_DOCUMENT * whole
+        )  # texts and features of the documents that are counted
+        items = len(made[1].model_.encoder.rows(parts[1].texts, None, 1).ids)
         return Needs(
             memory=OF_TEXT * characters + OF_DOCUMENT * whole,
-            features=int(more * max(COUNTED_ON / whole, 1.0) ** growth),
-            growth=0.0,
+            features=more,
+            growth=growth,
             weight_bytes=4 * padded(len(set(parts[1].labels))),
             most=2**62,
-            blocks=int(counted),
-            passes=PASSES / 2,
+            blocks=int(max(counted * COUNTED_ON / whole, OF_ITEM * MIXED * ITEMS)),
+            as_blocks=max(counted, OF_ITEM * items),
+            passes=PASSES / 1.5,
+            counted=max(COUNTED_ON / whole, 1.0),
         )
 
     def fit_cached(

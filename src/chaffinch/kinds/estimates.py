@@ -15,7 +15,7 @@ from chaffinch.kinds.requests import Needs
 
 SAMPLED_BLOCKS = 4  # of half a megabyte each
 WORTH_TELLING = 32 << 20  # bytes: smaller files are trained on before an estimate is read
-BASE = 160 << 20  # of the interpreter and its modules
+BASE = 80 << 20  # of the interpreter and its modules
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,19 @@ class Estimate:
         'about 0.9 GB and 40 seconds, with a cache in c; 3.1 GB without'
         """
         time = f"{self.seconds:.0f} seconds" if self.seconds < 90 else f"{self.seconds / 60:.0f} minutes"
+        less, more = _gigabytes(self.cached), _gigabytes(self.memory)
         if folder is None:
-            return f"about {self.memory / 1e9:.1f} GB and {time}; --cache DIR uses {self.cached / 1e9:.1f} GB"
-        less, more = f"{self.cached / 1e9:.1f} GB", f"{self.memory / 1e9:.1f} GB"
+            return f"about {more} and {time}; --cache DIR uses {less}"
         return f"about {less} and {time}, with a cache in {folder}; {more} without"
+
+
+def _gigabytes(size: float) -> str:
+    """Two digits of a size.
+
+    >>> _gigabytes(0.374e9), _gigabytes(1.87e9), _gigabytes(12.9e9)
+    ('0.37 GB', '1.9 GB', '13 GB')
+    """
+    return f"{size / 1e9:.0f} GB" if size >= 9.95e9 else f"{size / 1e9:.2g} GB"
 
 
 def estimate(
@@ -64,6 +73,6 @@ def estimate(
         return None
     spent = process_time() - began
     times = sum(path.stat().st_size for path in paths) / read
-    features = needs.features * times**needs.growth
+    features = needs.features * min(times, needs.counted) ** needs.growth
     memory = BASE + needs.memory * times + 3 * needs.weight_bytes * features
-    return Estimate(memory, needs.seconds(spent) * times, min(memory, BASE + needs.cached(features)))
+    return Estimate(memory, needs.seconds(spent) * times, min(memory, BASE + needs.cached(features, times)))

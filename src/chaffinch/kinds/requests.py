@@ -1,5 +1,6 @@
 """What a command asks of a kind: the arguments of train, predict and explain, and options of readers."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,8 +65,10 @@ class Needs:
 
     memory:       bytes in memory that grow with the data, besides the weights
     features:     of the sample     growth: the power of the size of the data by which their number grows
+    counted:      how many times the sample features are counted on, at most
     weight_bytes: of a feature      most: bytes of weights that training from a cache holds
-    blocks:       bytes of the blocks that a cache has in memory at a time
+    blocks:       bytes of the blocks that training from a cache has in memory at a time, if there are as many
+    as_blocks:    bytes of the sample as such blocks
     passes:       what a whole training costs, in trainings of the sample as it was tried
     """
 
@@ -75,16 +78,22 @@ class Needs:
     weight_bytes: int
     most: int
     blocks: int
+    as_blocks: float
     passes: float = 1.0
+    counted: float = math.inf
 
     def seconds(self, spent: float) -> float:
         """CPU seconds of a training on the sample, given those of the trial."""
         return self.passes * spent
 
-    def cached(self, features: float) -> float:
-        """Bytes that training from a cache needs, for so many features: counted, or as weights, whichever is more."""
+    def cached(self, features: float, times: float) -> float:
+        """Bytes that training from a cache needs, for so many features and so many times the data of the sample.
+
+        Features are counted first; then there are their index, their weights and the blocks.
+        """
         weights = min(features * self.weight_bytes, self.most)
-        return self.blocks + max(COUNTING * features, weights + INDEXED * weights / self.weight_bytes)
+        blocks = min(self.blocks, self.as_blocks * times)
+        return max(COUNTING * features, blocks + weights + INDEXED * weights / self.weight_bytes)
 
 
 COUNTING = 44  # bytes of a feature while features are counted

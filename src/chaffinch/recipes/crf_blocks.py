@@ -249,9 +249,11 @@ def train_blocks(task: CachedTask, config: Crf) -> Trained:
         patience=config.patience,
         checkpoint=None if path is None else Checkpoint(path, asked),
     )
-    made, history, shards = training.made, training.history, training.shards
+    made, history, shards = [training.made], training.history, training.shards
     del problem, examples, by_block, training
-    return Trained(finished(models, made, config), history, shards=shards)
+    return Trained(
+        finished(models, made.pop(), config), history, shards=shards
+    )  # which frees the weights on its way
 
 
 def refuse_settings(config: Crf) -> None:
@@ -311,7 +313,7 @@ def finished(models: CrfModels, made: Linear, config: Crf) -> Any:
         rows[at : at + len(kept[at : at + ROWS])] = rows[kept[at : at + ROWS]]
     lean = CrfLayout(int(keep.sum()), Y)
     small = Linear(lean.layout, w[: lean.size].copy())
-    del rows, w, made
+    del part, rows, w, made  # all views, so that the whole table is freed
     give_back_memory()
     encoder = models.encoder if keep.all() else models.encoder.pruned(keep)
     return replace(models, encoder=encoder, shape=lean).smaller(small, least, config.bits)

@@ -49,6 +49,7 @@ FEWEST = 1_000  # documents of a trial, if there are as many
 CLOSE = 0.01  # of accuracy: a loss that is this far behind is not tried on more documents
 MOST_STEPS = 12  # trials beyond the first ones of a round
 PASSES, MOST_PASSES = 4, 12
+MIXED = 8  # blocks in memory together
 STEPS = 200_000  # of SGD, at least, if that takes no more than the most passes
 ENCODER = "encoder.cache"  # beside the cache of documents
 
@@ -257,7 +258,7 @@ def accuracy_of(
 
 def _learner(F: int, Y: int, trial: Trial, N: int, passes: int) -> BlockChoice:
     return BlockChoice(
-        loss=trial.loss, l2=1 / (trial.C * max(N, 1)), rate=trial.rate, epochs=passes, F=F, Y=Y
+        loss=trial.loss, l2=1 / (trial.C * max(N, 1)), rate=trial.rate, epochs=passes, mixed=MIXED, F=F, Y=Y
     )
 
 

@@ -63,7 +63,7 @@ from chaffinch.model.two_pass import TwoPassModel
 from chaffinch.progress import Listener
 from chaffinch.recipes import DEFAULT_TAGGER
 from chaffinch.recipes.calibration import TagOptions
-from chaffinch.recipes.crf_blocks import MIXED, MOST_WEIGHT_BYTES
+from chaffinch.recipes.crf_blocks import KEPT_BYTES, MIXED, MOST_WEIGHT_BYTES
 from chaffinch.recipes.crf_config import SGD_PASSES, Crf
 from chaffinch.recipes.crf_problem import CrfLayout
 from chaffinch.recipes.rescued import RescuedTagger
@@ -234,7 +234,8 @@ class TagKind(Kind, TokenLabels):
             growth=float(np.clip(growth, 0.0, 1.0)),
             weight_bytes=row,
             most=MOST_WEIGHT_BYTES,
-            blocks=2 * MIXED * TOKENS * BYTES_PER_ROW,
+            blocks=2 * MIXED * TOKENS * BYTES_PER_ROW + KEPT_BYTES,
+            as_blocks=3 * BYTES_PER_ROW * whole.n_tokens,
             passes=SGD_PASSES / 1.5,
         )
 
