@@ -20,6 +20,7 @@ from chaffinch.engines.engine import EngineError
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kinds.requests import PredictRequest
 from commandline import run  # noqa: F401
+from engine_jobs import Parent, Squares
 
 BEFORE = set(os.environ)
 WORDS = [["Ann", "went", "home"], ["Bob", "saw", "Ann", "."], ["the", "dog", "barks"]]
@@ -41,24 +42,6 @@ def corpus(folder, files=4):
     return str(folder / "part*.conll"), folder / "out"
 
 
-class Squares:
-    """A job that dies, or fails, at given shards as long as a file is there."""
-
-    def __init__(self, dies=None, marker=None):
-        self.dies, self.marker = dies, marker
-
-    def open(self):
-        return 2
-
-    def run(self, state, shard):
-        if shard == self.dies and Path(self.marker).exists():
-            Path(self.marker).unlink()
-            os._exit(3)
-        if shard < 0:
-            raise DataError("shards are not negative")
-        return shard**state
-
-
 def test_every_engine_gives_every_result():
     for engine in (InProcess(), Processes(2)):
         assert dict(engine.map(Squares(), range(5))) == {n: n * n for n in range(5)}
@@ -78,16 +61,6 @@ def test_workers_are_new_interpreters_if_the_system_cannot_fork_safely(monkeypat
     assert parent == os.getpid()
 
 
-class Parent:
-    """A job that tells its own process and the one that has made it."""
-
-    def open(self):
-        return None
-
-    def run(self, state, shard):
-        return os.getpid(), os.getppid()
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere workers are new interpreters")
 def test_workers_are_forked_by_a_server_without_threads():
     engine = Processes(1)
@@ -102,7 +75,7 @@ def test_workers_are_forked_by_a_server_without_threads():
 DRIVER = """
 import os, signal
 from chaffinch.engines import Processes
-from test_engines import Parent
+from engine_jobs import Parent
 
 if __name__ == "__main__":
     for _, (worker, _) in Processes(2).map(Parent(), range(50)):
@@ -350,6 +323,14 @@ def test_cells_that_are_no_text_are_refused_with_their_row(stars, tmp_path, run,
     assert outcome.code == 2
     assert f"a.parquet: {message}" in outcome.err
     assert not (tmp_path / "out" / "a.parquet").exists()
+
+
+def test_a_table_without_a_column_of_texts_is_refused_by_its_name(stars, tmp_path, run):  # noqa: F811
+    parquet.write_table(pyarrow.table({"author": ["Ann"], "n": [1]}), tmp_path / "a.parquet")
+    outcome = run("predict", stars, tmp_path / "a.parquet", "-o", tmp_path / "out", "--engine", "threads")
+    assert outcome.code == 2
+    told = "a.parquet: none of the columns 'author', 'n' is known to hold the text; name it with --text"
+    assert outcome.err.strip().endswith(told)
 
 
 def test_a_row_without_tokens_is_not_an_empty_sentence(model, tmp_path, run):  # noqa: F811

@@ -219,15 +219,17 @@ def column(name: str, header: list[str], wanted: str | None, usual: Sequence[str
 
 
 def text_and_label(
-    name: str, header: list[str], text: str | None, label: str | None
+    name: str, header: list[str], text: str | None, label: str | None, *, lines: bool = True
 ) -> tuple[int, int | None]:
-    """The indices of the columns of the text and of the label; a table without a text is refused."""
+    """The indices of the columns of the text and of the label; a table without a text is refused.
+
+    lines: the header is the first line of the file, unless that is a document
+    """
     at_text = column(name, header, text, TEXT_NAMES, "text")
     if at_text is None:
-        has = listed(header)
+        place, hint = (f"{name}:1", ", or add a header if this line is a document") if lines else (name, "")
         raise DataError(
-            f"{name}:1: none of the columns {has} is known to hold the text; name it with --text, or add a header "
-            "if this line is a document"
+            f"{place}: none of the columns {listed(header)} is known to hold the text; name it with --text{hint}"
         )
     at_label = column(name, header, label, LABEL_NAMES, "label")
     if at_label == at_text:

@@ -42,7 +42,9 @@ def read(path: str | Path, *, text: str | None = None, label: str | None = None)
             header = schema.names
             names = class_names(schema.metadata or {})
             at_tags = None if text is not None else _lists(name, schema, label, names)
-            at_text, at_label = (0, None) if at_tags else text_and_label(name, header, text, label)
+            at_text, at_label = (
+                (0, None) if at_tags else text_and_label(name, header, text, label, lines=False)
+            )
             number = first_line(path) - 1
             for batch in batches:
                 for row in batch.to_pylist():
