@@ -57,13 +57,14 @@ def twin(model: Any, loaded: bool) -> Any:
 class Sentences:
     """Taggers of a corpus."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, recipe: str | None) -> None:
         self.train, self.held = sentences(name)
+        self.recipe = recipe
 
     def trained(self, n: int) -> Any:
         from chaffinch import Tagger
 
-        return Tagger(folds=0, threads=1).fit(first(self.train, n))
+        return Tagger(self.recipe, folds=0, threads=1).fit(first(self.train, n))
 
     def lesson(self, n: int) -> Any:
         return (nth(self.held, n),)
@@ -85,8 +86,9 @@ class Sentences:
 class Texts:
     """Classifiers of a corpus."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, recipe: str | None) -> None:
         data = CORPORA[name]()
+        self.recipe = recipe or "ridge"
         # In random order: a file may be sorted by label.
         (self.train,) = cut(*data.train, len(data.train[0]))
         (self.held,) = cut(*data.test, WATCHED)
@@ -94,7 +96,7 @@ class Texts:
     def trained(self, n: int) -> Any:
         from chaffinch import Classifier
 
-        return Classifier("ridge", threads=1).fit(self.train[0][:n], self.train[1][:n])
+        return Classifier(self.recipe, threads=1).fit(self.train[0][:n], self.train[1][:n])
 
     def lesson(self, n: int) -> Any:
         return [self.held[0][n]], [self.held[1][n]]
@@ -114,26 +116,29 @@ class Texts:
 
 def main(wanted: list[str]) -> None:
     loaded = "--loaded" in wanted
-    wanted = [one for one in wanted if one != "--loaded"]
+    recipes = [one.removeprefix("--recipe=") for one in wanted if one.startswith("--recipe=")] or [None]
+    wanted = [one for one in wanted if not one.startswith("--")]
     name, sizes = wanted[0], [int(n) for n in wanted[1:]]
-    data: Any = Texts(name) if name in CORPORA else Sentences(name)
     print(
         "| corpus | size | training s | correction s | ten times s | worst fall | right | changed % | taught twice |"
         " ten parts | all at once |\n|---|---|---|---|---|---|---|---|---|---|---|"
     )
-    for n in sizes:
-        model, cost = timed(lambda n=n: data.trained(n))
+    for recipe, n in [(recipe, n) for recipe in recipes for n in sizes]:
+        data: Any = (Texts if name in CORPORA else Sentences)(name, recipe)
+        model, cost = timed(lambda n=n, data=data: data.trained(n))
         before, score, gold = data.answers(model), data.score(model), data.gold()
         wrong = [i for i, (a, b) in enumerate(zip(before, gold, strict=True)) if a != b]
         chosen = [wrong[len(wrong) * k // CORRECTIONS] for k in range(CORRECTIONS)]
         costs, tens, falls, changed, right, again = [], [], [], [], 0, 0
         for i in chosen:
             one = twin(model, loaded)
-            _, took = timed(lambda one=one, i=i: one.partial_fit(*data.lesson(i)))
+            _, took = timed(lambda one=one, i=i, data=data: one.partial_fit(*data.lesson(i)))
             costs.append(took)
             once = data.answers(one)
             changed.append(sum(a != b for k, (a, b) in enumerate(zip(before, once, strict=True)) if k != i))
-            _, took = timed(lambda one=one, i=i: [one.partial_fit(*data.lesson(i)) for _ in range(9)])
+            _, took = timed(
+                lambda one=one, i=i, data=data: [one.partial_fit(*data.lesson(i)) for _ in range(9)]
+            )
             tens.append(took)
             after = data.answers(one)
             right += after[i] == gold[i]
@@ -147,7 +152,7 @@ def main(wanted: list[str]) -> None:
                 grown.partial_fit(*data.piece(k * n // 10, (k + 1) * n // 10))
             parts, whole = f"{100 * data.score(grown):.2f}", f"{100 * score:.2f}"
         print(
-            f"| {name} | {n:,} | {cost:.2f} | {np.median(costs):.2f} (most {max(costs):.2f}) | "
+            f"| {name}{f', {recipe}' if recipe else ''} | {n:,} | {cost:.2f} | {np.median(costs):.2f} (most {max(costs):.2f}) | "
             f"{np.median(tens):.2f} | {100 * max(falls):+.3f} | {right} of {len(chosen)} | "
             f"{100 * np.median(changed) / len(gold):.2f} (most {100 * max(changed) / len(gold):.2f}) | "
             f"{again} changed | {parts} | {whole} |",

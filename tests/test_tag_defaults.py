@@ -144,7 +144,7 @@ def test_a_challenger_whose_lead_will_fall_short_is_dropped(monkeypatch, lines):
     counts = iter(np.array_split(better, FOLDS))
     monkeypatch.setattr(race, "_counts", lambda model, held: ((right := next(counts)), best.of[: len(right)]))
     assert race._measured(TagCandidate(best.candidate.features, "greedy"), best, 50.0) is None
-    assert len(list(counts)) == FOLDS - 1
+    assert len(list(counts)) == FOLDS - 2
 
 
 def test_calibration_encodes_held_out_sentences_a_few_times(monkeypatch, lines):

@@ -6,9 +6,9 @@ on three folds of contiguous sentences:
 1. Other presets, with the default CRF.
 2. With the winning preset: a CRF with a wider margin, one with an L1 penalty besides, and recipes of other kinds.
 
-A challenger that is not ahead after a fold is dropped, and so is one whose lead, if it stays as it is, will fall short
-of the one that it needs by more than half a standard error. It wins if it is ahead by more than one standard error of
-the difference after all folds. The CRF with an L1 penalty is tried only if the one with the wider margin is ahead after
+A challenger that is not ahead after a fold is dropped, and so is one whose lead after two folds, if it stays as it is,
+will fall clearly short of the one that it needs. It wins if it is ahead by more than one standard error of the
+difference after all folds. The CRF with an L1 penalty is tried only if the one with the wider margin is ahead after
 the first fold. A CRF with another margin needs half a standard error: it can continue training and has
 probabilities, as the default does. Recipes that decide label by label need two: they have no k best labellings and no
 distribution over them.
@@ -54,8 +54,9 @@ WIDE_MARGIN: Mapping[str, Any] = {"margin": 8.0, "c2": 0.5}
 ELASTIC_NET: Mapping[str, Any] = {"margin": 8.0, "c1": 0.3, "c2": 0.3}
 # Folds of CRFs are trained to this gap; closer to the optimum they are no better on other sentences.
 ROUGH: Mapping[str, Any] = {"tolerance": 0.01}
-# The lead that a challenger needs, in standard errors of the difference; its expected lead may fall short by SHORTFALL.
-SHORTFALL = 0.5
+# The lead that a challenger needs, in standard errors of the difference; its expected lead after two
+# folds may fall short by SHORTFALL; that after one fold says too little.
+SHORTFALL = 0.75
 PRESET_LEAD = 1.0
 CHALLENGERS: tuple[tuple[str, Mapping[str, Any], float], ...] = (
     ("crf", WIDE_MARGIN, 0.5),
@@ -256,7 +257,7 @@ class _Race:
             if best is not None:
                 lead = found.lead(best.first(len(found.of)))
                 expected = lead * np.sqrt(FOLDS / len(held))
-                if lead <= 0 or (len(held) < FOLDS and expected < needed - SHORTFALL):
+                if lead <= 0 or (1 < len(held) < FOLDS and expected < needed - SHORTFALL):
                     if len(held) == FOLDS:
                         self.scores[candidate] = found.score
                     elif len(held) == 1:
