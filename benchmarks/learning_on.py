@@ -1,6 +1,6 @@
 """Learning on: what a correction costs, whether it is right afterwards, and what else it changes.
 
-    python -m benchmarks.learning_on [--loaded] [ingredients|conll2000|20news|topics] [SIZE ...]
+    python -m benchmarks.learning_on [--loaded] [--recipe=NAME ...] [ingredients|conll2000|20news|topics] [SIZE ...]
 
 --loaded: the model comes from a file, so that its weights are all that it remembers.
 
@@ -151,8 +151,9 @@ def main(wanted: list[str]) -> None:
             for k in range(1, 10):
                 grown.partial_fit(*data.piece(k * n // 10, (k + 1) * n // 10))
             parts, whole = f"{100 * data.score(grown):.2f}", f"{100 * score:.2f}"
+        shown = f"{name}, {recipe}" if recipe else name
         print(
-            f"| {name}{f', {recipe}' if recipe else ''} | {n:,} | {cost:.2f} | {np.median(costs):.2f} (most {max(costs):.2f}) | "
+            f"| {shown} | {n:,} | {cost:.2f} | {np.median(costs):.2f} (most {max(costs):.2f}) | "
             f"{np.median(tens):.2f} | {100 * max(falls):+.3f} | {right} of {len(chosen)} | "
             f"{100 * np.median(changed) / len(gold):.2f} (most {100 * max(changed) / len(gold):.2f}) | "
             f"{again} changed | {parts} | {whole} |",
