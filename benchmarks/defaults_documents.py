@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.corpora import corpus
 
-KINDS = ("tf-idf", "words", "more-words", "words+characters", "sentences", "questions", "mail")
+KINDS = ("tf-idf", "words", "more-words", "words+characters", "characters", "sentences", "questions", "mail")
 GRID = {
     "ridge": (0.1, 0.3, 1.0, 3.0),
     "crammer-singer": (0.1, 0.3, 1.0, 3.0),

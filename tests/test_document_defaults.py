@@ -46,6 +46,15 @@ def test_what_is_chosen_beats_the_plain_default(reviews):
     assert plain.choice_ is None
 
 
+def test_single_characters_count_if_no_string_of_them_occurs_twice():
+    rng = np.random.RandomState(0)
+    texts = ["".join(map(chr, 0x4E00 + 300 * (i % 2) + rng.randint(0, 300, 12))) for i in range(600)]
+    y = ["first" if i % 2 else "second" for i in range(600)]
+    chosen = Classifier().fit(texts[:400], y[:400])
+    assert chosen.choice_["features"] == "characters"
+    assert chosen.score(texts[400:], y[400:]) > 0.95
+
+
 def test_characters_are_chosen_if_words_say_nothing():
     texts, y = shapes(300)
     chosen = Classifier().fit(texts, y)

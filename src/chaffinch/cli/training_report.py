@@ -119,7 +119,7 @@ def keep_trained(
     if estimator.shards_:
         out.print(told_shards(estimator.shards_), markup=False, highlight=False)
     if calibration:
-        source = f"{calibration['folds']} folds" if calibration["folds"] else "the dev data"
+        source = _count(calibration["folds"], "folds") if calibration["folds"] else "the dev data"
         out.print(
             f"probabilities of {calibration['unit']} calibrated on {source} ({calibration['decisions']:,} decisions): "
             f"expected calibration error {calibration['error']:.3f} (was {calibration['raw_error']:.3f}), "

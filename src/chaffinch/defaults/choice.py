@@ -10,7 +10,7 @@ class DefaultChoice:
     """The chosen settings, their out-of-fold accuracy, and the other candidates.
 
     accuracy, error: the out-of-fold accuracy on the training examples, and its standard error
-    examples:        the number of examples
+    examples, whole: the number of these examples, and of all in the training data; 0: the same
     tried, sample:   the accuracy of other candidates, and the number of examples it was measured on
     unit, measure:   the name of the examples; the name of the measure, empty for plain accuracy
     """
@@ -26,11 +26,14 @@ class DefaultChoice:
     tried: Mapping[str, float] = field(default_factory=dict)
     unit: str = "documents"
     measure: str = ""
+    whole: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for a model file."""
         own = {
-            name: value for name, value in vars(self).items() if name not in ("examples", "unit", "measure")
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("examples", "unit", "measure", "whole")
         }
         named = {"measure": self.measure} if self.measure else {}
         return {
@@ -56,8 +59,9 @@ class DefaultChoice:
         rest = ", ".join(f"{name} {100 * self.tried[name]:.1f}" for name in order)
         where = "" if self.sample == self.examples else f"on {self.sample:,} {self.unit}: "
         measure = f"{self.measure} " if self.measure else ""
+        part = "" if self.whole in (0, self.examples) else f"{self.examples:,} {self.unit} of "
         return (
             f"chose {self.features}, {self.recipe}{settings}: {measure}{100 * self.accuracy:.1f} % ± "
-            f"{100 * self.error:.1f} in {self.folds} folds of the training data"
+            f"{100 * self.error:.1f} in {self.folds} folds of {part}the training data"
             + (f"; {where}{rest}" if rest else "")
         )

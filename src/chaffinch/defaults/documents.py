@@ -46,7 +46,16 @@ PROBES = (("ridge", 0.3), ("ridge", 2.0))
 QUICK, QUICK_FROM = {"epochs": 2}, 1000
 
 # Among kinds of features within a standard error of each other, the first is chosen.
-PREFERRED = ("sentences", "questions", "mail", "more-words", "words+characters", "words", "tf-idf")
+PREFERRED = (
+    "sentences",
+    "questions",
+    "mail",
+    "more-words",
+    "words+characters",
+    "words",
+    "tf-idf",
+    "characters",
+)
 
 FEWEST = 20  # documents: fewer are too few for cross-validation
 SAMPLE = 2000  # documents of the first round
@@ -155,6 +164,7 @@ def choose(
         error=float(best.right.std() / np.sqrt(len(best.right))),
         folds=FOLDS,
         examples=len(best.right),
+        whole=len(task.X),
         sample=sample,
         tried=tried if len(tried) > 1 else {},
     )
@@ -196,7 +206,7 @@ def _kinds(texts: Sequence[str]) -> tuple[str, ...]:
     characters = sum(map(len, texts))
     mean = characters / max(len(texts), 1)
     if mean < SHORT:
-        return ("tf-idf", "words+characters", "sentences", "questions")
+        return ("tf-idf", "characters", "words+characters", "sentences", "questions")
     found = ["words", "more-words"]
     if characters < FEW_CHARACTERS:
         found.append("words+characters")

@@ -168,6 +168,7 @@ def choose(task: TaggingTask, config: Any = None) -> Settled:
         folds=FOLDS,
         examples=race.task.table.n_sentences,
         sample=race.task.table.n_sentences,
+        whole=task.table.n_sentences,
         tried=race.others(found),
         unit="sentences",
         measure="" if race.plain else "span F1",

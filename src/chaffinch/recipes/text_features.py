@@ -168,6 +168,22 @@ PRESETS = {
     "words": TextFeatures((({"ngram_high": 2, **PRESENCE}, 1.0),)),
     "more-words": TextFeatures(MORE_WORDS),
     "words+characters": TextFeatures((*MORE_WORDS, CHARACTERS)),
+    "characters": TextFeatures(
+        (
+            (
+                {
+                    "unit": "char_wb",
+                    "ngram_low": 1,
+                    "ngram_high": 4,
+                    "sublinear": True,
+                    "idf": True,
+                    "norm": "l2",
+                    "min_df": 2,
+                },
+                1.0,
+            ),
+        )
+    ),
     "mail": TextFeatures(MAIL),
     "mail+characters": TextFeatures(
         (
