@@ -27,3 +27,9 @@ def test_the_table_of_formats_has_every_format_and_its_extensions() -> None:
 def test_links_between_pages_lead_somewhere(page: str) -> None:
     for target in re.findall(r"\]\(([^)#:]+)[)#]", (DOCS / page).read_text("utf-8")):
         assert (DOCS / target).exists(), target
+
+
+def test_the_readme_counts_the_formats() -> None:
+    told = re.search(r"converts between (\d+) formats", (DOCS.parent / "README.md").read_text("utf-8"))
+    assert told is not None
+    assert int(told[1]) == len(FORMATS)
