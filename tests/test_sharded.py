@@ -348,17 +348,6 @@ def test_the_command_trains_classifiers_in_shards(tmp_path, run):  # noqa: F811
     assert outcome.code == 0, outcome.err
     assert '"method": "CoCoA+ and L-BFGS"' in outcome.out
     assert '"recipe": "logistic"' in outcome.out
-    both = run(
-        "train",
-        str(tmp_path / "t.csv"),
-        "-o",
-        str(tmp_path / "m.chaff"),
-        "--engine",
-        "threads",
-        "--cache",
-        str(tmp_path / "c"),
-    )
-    assert "documents are trained from a cache or in shards" in both.err
 
 
 def test_a_cache_is_trained_in_shards_to_the_optimum(tmp_path):
