@@ -12,6 +12,7 @@ from chaffinch import Tagger, samples
 from chaffinch.defaults import tags
 from chaffinch.defaults.tags import FEWEST, FOLDS, MeasuredTagger, TagCandidate, choose
 from chaffinch.features.encoder import FeatureEncoder
+from chaffinch.recipes import calibration
 from chaffinch.recipes.crf_config import Crf
 from chaffinch.recipes.encoding import inner_labels, suggested_preset
 from chaffinch.recipes.recipe import TaggingTask
@@ -145,6 +146,12 @@ def test_a_challenger_whose_lead_will_fall_short_is_dropped(monkeypatch, lines):
     monkeypatch.setattr(race, "_counts", lambda model, held: ((right := next(counts)), best.of[: len(right)]))
     assert race._measured(TagCandidate(best.candidate.features, "greedy"), best, 50.0) is None
     assert len(list(counts)) == FOLDS - 2
+
+
+def test_rare_spans_are_calibrated_on_more_folds_than_large_data_need(monkeypatch, lines):
+    monkeypatch.setattr(calibration, "FOLDS_UP_TO", ())
+    assert Tagger("crf", threads=1).fit(*sentences("posts", "train", 300)).confidence_.folds == 3
+    assert Tagger("crf", threads=1).fit(*lines).confidence_.folds == 1
 
 
 def test_calibration_encodes_held_out_sentences_a_few_times(monkeypatch, lines):

@@ -41,6 +41,10 @@ MOST_SPANS = 4_000  # maximum number of spans in them: the exact probability of 
 # used, so that calibration stays cheap; but no fewer than these.
 MOST_CELLS, FEWEST_TOKENS = 25_000_000, 4_000  # of one pass over the tokens that the temperature is fitted on
 MOST_SPAN_CELLS, FEWEST_SPANS = 2_000_000, 1_000  # a token's cells, summed over the spans
+FEWEST_DECISIONS = (
+    500  # spans to fit on: with fewer in one fifth of the sentences, RARE_FOLDS models are trained
+)
+RARE_FOLDS = 3
 LOWEST = -1e30  # a score below all others
 FEWEST = 20  # sentences: with fewer, nothing is calibrated
 
@@ -264,6 +268,8 @@ def _out_of_fold(
     N = task.table.n_sentences
     if folds is None:
         folds = next((k for tokens, k in FOLDS_UP_TO if task.table.n_tokens <= tokens), 1)
+        if folds == 1 and _rare_spans(task.table):
+            folds = RARE_FOLDS
     if folds == 1:
         held = [np.arange(N) // 50 % PART == PART - 1]
         if not held[0].any():
@@ -286,6 +292,16 @@ def _out_of_fold(
             continue
         if isinstance(model, Tempered):
             yield model, _first(task.table.of_sentences(out), MOST_JUDGED // len(held))
+
+
+def _rare_spans(table: TokenTable) -> bool:
+    """Whether labels spell spans, so few that the held-out part of the sentences would have too few of them."""
+    column = table.columns[LABEL]
+    if scheme_of(column.types) is None:
+        return False
+    counts = np.bincount(column.ids, minlength=len(column.types))
+    begins = sum(int(n) for tag, n in zip(column.types, counts, strict=True) if tag[:1] in "BSUL")
+    return begins < FEWEST_DECISIONS * PART
 
 
 def _first(table: TokenTable, most: int) -> TokenTable:
