@@ -1,53 +1,44 @@
 """The tagger: labels for the tokens of sentences, by any recipe, as a scikit-learn estimator."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
-
-import numpy as np
-from numpy.typing import NDArray
 
 from chaffinch import modelfile
 from chaffinch.cache import Cache
 from chaffinch.defaults.tags import Settled, choose
-from chaffinch.errors import ConfigError, DataError, warn_about_data
-from chaffinch.estimators.learnt import Learnt, sentence_strings
+from chaffinch.errors import ConfigError, warn_about_data
 from chaffinch.estimators.sentences import (
     UNKNOWN,
     Sentences,
     given_labels,
     held_out_sentences,
-    known_labels,
     labelled,
     sentence_weights,
     sentences_fingerprint,
     sentences_of,
     soft_of,
-    table_of,
     unread_remarks,
     word_columns,
 )
 from chaffinch.estimators.streams import cached_sentences, is_stream, pairs, sentence_tables
-from chaffinch.estimators.tag_predictions import TagPredictions
+from chaffinch.estimators.tag_learning import TagLearning
 from chaffinch.estimators.weights import SampleWeight, counting
 from chaffinch.model import LabelSet, TaggingModel
-from chaffinch.model.protocols import Packed, Tempered
+from chaffinch.model.protocols import Packed
 from chaffinch.model.ruled import under_rules
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, TaggingTask
 from chaffinch.recipes.calibration import calibrate
-from chaffinch.recipes.chain_step import corrected_chain
 from chaffinch.recipes.crf_blocks import CachedTask, train_blocks
 from chaffinch.recipes.crf_config import Crf
-from chaffinch.recipes.recipe import Change, Trained
-from chaffinch.recipes.token_step import HELD, corrected_tokens, gives_gold
 from chaffinch.search.label_rules import OF_TOKENS, Rule, RuleBook, rules_as_data, rules_of
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable
 
 
-class Tagger(TagPredictions):
+class Tagger(TagLearning):
     """Labels for the tokens of sentences.
 
     recipe:   a recipe's name, or its config with knobs set: ``Tagger("hmm")``, ``Tagger(Hmm(order=1))``; None: the one
@@ -90,12 +81,6 @@ class Tagger(TagPredictions):
         self.choose = choose
         self.folds = folds
         self.rules = rules
-
-    # What partial_fit needs: a recipe's memory, the sentences learnt so far, and the data of fit.
-    _learnt: Learnt | None = None
-    _trained_on: tuple[TokenTable, NDArray[np.float32] | None] | None = None
-    _features: Any = None  # of the last fit, given or chosen
-    _stepped: int = 0  # sentences that were learnt near the weights since the last training on all of them
 
     # -- learning ---------------------------------------------------------------------------------------------
 
@@ -166,192 +151,6 @@ class Tagger(TagPredictions):
         self.trained_on_ = {"sentences": cache.n_sentences, "tokens": cache.n_tokens}
         self._memory = self._learnt = self._trained_on = None
         return self
-
-    def partial_fit(
-        self,
-        X: Sentences,
-        y: Sequence[Sequence[Any]] | None = None,
-        *,
-        sample_weight: SampleWeight = None,
-        on_epoch: Listener = keep_going,
-    ) -> "Tagger":
-        """Train on further sentences besides all earlier ones; new words and labels get features.
-
-        A sentence that is known with the same labels changes nothing, unless the tagger still gets it wrong: then it
-        counts twice as much. One that is known with other labels takes their place. A CRF that was trained by dual
-        ascent moves to the optimum of all sentences; one that was loaded, or trained otherwise, stays as near its
-        weights as the further sentences allow. Other recipes learn a few sentences near their weights too: the smallest
-        change that makes them right. After one such sentence for each hundred, and for larger lessons, they train on
-        all sentences, so they cannot learn on once they were loaded from a file. hmm and emission count anew; they
-        refuse a sentence that they cannot get right without changing the answers of more than 0.5 % of the others.
-        """
-        if not hasattr(self, "model_"):
-            return self._learn(X, y, None, sample_weight, on_epoch)
-        table = known_labels(X, y, self.columns_)
-        self._table(table)
-        learnt = self._remember()
-        pairs = zip(self.predict(table), table.lists(LABEL), strict=True)
-        right = np.array([found == gold for found, gold in pairs], bool)
-        weight = sentence_weights(sample_weight, table)
-        if weight is not None and (kept := counting(weight)) is not None:
-            table, weight, right = table.taken(kept), weight[kept], right[kept]
-        change, learnt = learnt.taught(table, self.columns_, weight, right)
-        return self._changed(change, learnt, on_epoch, table.of_sentences(~right), table.n_sentences)
-
-    def forget(self, X: Sentences, y: Sequence[Sequence[Any]] | None = None) -> "Tagger":
-        """Remove sentences from the training data, as if never learnt; with labels, only those with these labels.
-
-        A tagger loaded from a file can forget what it learnt since.
-
-        >>> tagger = Tagger("crf", features=["w[0]"]).fit([["a", "b"]] * 3, [["A", "B"]] * 3)
-        >>> tagger.partial_fit([["c"]], [["A"]]).forget([["c"]]).classes_.tolist()
-        ['A', 'B']
-        """
-        self._fitted()
-        learnt = self._remember()
-        labelled = y is not None or (isinstance(X, TokenTable) and LABEL in X.columns)
-        table = known_labels(X, y, self.columns_) if labelled else table_of(X, self.columns_)
-        golds = sentence_strings(table, [LABEL]) if labelled else None
-        change, learnt = learnt.forgotten(sentence_strings(table, self.columns_), golds)
-        if change is None:
-            raise DataError(
-                "expected sentences that were learnt, found none of them: there is nothing to forget"
-            )
-        return self._changed(change, learnt, keep_going)
-
-    def _remember(self) -> Learnt:
-        """The sentences learnt so far; the recipe then has a memory to change, or the tagger all sentences."""
-        if self._learnt is not None:
-            return self._learnt
-        recipe = TAGGERS.by_config(self.config_)
-        sparse = (
-            getattr(self.config_, "c1", 0.0) > 0 and self._trained_on is not None
-        )  # trains anew to stay sparse
-        if self._memory is None and recipe.remember is not None and not sparse:
-            self._memory = recipe.remember(self.model_, self.config_, self.seed)
-            if self._memory is not None:
-                return Learnt()
-        if self._trained_on is None:
-            raise ConfigError(
-                f"this model of the recipe {recipe.name} cannot continue training without its training data; "
-                "retrain it on all data"
-            )
-        table, weight = self._trained_on
-        return Learnt.of(table, self.columns_, weight)
-
-    def _changed(
-        self,
-        change: Change | None,
-        learnt: Learnt,
-        on_epoch: Listener,
-        lesson: TokenTable | None = None,
-        taught: int = 0,
-    ) -> "Tagger":
-        """The tagger after a change.
-
-        lesson: the sentences to learn that it gets wrong; None: some are forgotten
-        taught: the number of sentences to learn, right or wrong
-        """
-        if change is None:
-            return self
-        recipe = TAGGERS.by_config(self.config_)
-        if self._memory is not None and recipe.learn_on is not None:
-            trained = recipe.learn_on(self._memory, change, self.threads)
-        elif (near := self._near(change, learnt, lesson, taught)) is not None:
-            trained = near
-        else:
-            trained, learnt = self._trained_on_all(learnt, on_epoch, lesson, taught)
-            self._stepped = 0
-        if trained.model is not self.model_:
-            model, temperature = trained.model, getattr(self.model_, "temperature", 1.0)
-            if isinstance(model, Tempered) and temperature != 1:
-                model = model.with_temperature(temperature)
-            self.model_, self.history_ = model, trained.history
-        self._memory, self._learnt = trained.memory, learnt
-        self.fingerprint_ = modelfile.fingerprint(learnt.texts, learnt.golds, [self.fingerprint_])
-        self.trained_on_ = {}  # a model that was loaded does not know how much it had learnt before
-        return self
-
-    def _near(self, change: Change, learnt: Learnt, lesson: TokenTable | None, taught: int) -> Trained | None:
-        """A few further sentences learnt near the weights; None if there are more, or if that does not make them right.
-
-        After one such sentence for each hundred, all sentences are trained on again.
-        """
-        if lesson is None or learnt.table is None:
-            return None
-        near = TAGGERS.by_config(self.config_).near
-        if not near or self._stepped + taught > _few(len(change.weight)):
-            return None
-        model = self._near_weights(self.model_, lesson, learnt)
-        if model is None:
-            return None
-        self._stepped += taught
-        return Trained(model, self.history_)
-
-    def _near_weights(self, model: TaggingModel, lesson: TokenTable, learnt: Learnt) -> TaggingModel | None:
-        """Of models near a model that get the lesson right, the one that changes the fewest learnt answers."""
-        if lesson.n_sentences == 0:
-            return model
-        watched = _sampled(learnt)
-        before = _answers(model, watched, self.threads)
-        best: tuple[float, TaggingModel] | None = None
-        for made in self._steps(model, lesson):
-            moved = _changed_share(before, _answers(made, watched, self.threads))
-            if best is None or moved < best[0]:
-                best = moved, made
-            if moved <= 1 / WATCHED:
-                break
-        return None if best is None else best[1]
-
-    def _steps(self, model: TaggingModel, lesson: TokenTable) -> Iterator[TaggingModel]:
-        """Models near a model that get the lesson right."""
-        for held in HELD:
-            if (made := corrected_tokens(model, lesson, self.threads, held)) is not None:
-                yield made
-        constraints = getattr(self.config_, "constraints", True)
-        if (made := corrected_chain(model, lesson, constraints, self.seed, self.threads)) is not None:
-            yield made
-
-    def _trained_on_all(
-        self, learnt: Learnt, on_epoch: Listener, lesson: TokenTable | None, taught: int
-    ) -> tuple[Trained, Learnt]:
-        """A training on all sentences; a lesson of a few sentences is right afterwards, or refused."""
-        if learnt.table is None or not learnt.table.n_sentences:
-            raise DataError("expected at least one sentence left to train on, found none")
-        recipe = TAGGERS.by_config(self.config_)
-        few = taught <= _few(learnt.table.n_sentences)
-        watched = _sampled(learnt)
-        while True:
-            assert learnt.table is not None
-            uneven = "weight" in recipe.options and bool((learnt.weight != 1).any())
-            task = TaggingTask(
-                table=learnt.table,
-                columns=word_columns(self.columns_),
-                features=self._features,
-                seed=self.seed,
-                threads=self.threads,
-                on_epoch=on_epoch,
-                weight=learnt.weight if uneven else None,
-                keep=True,
-            )
-            trained = TAGGERS.trained(task, self.config_)
-            if not few or lesson is None or gives_gold(trained.model, lesson, self.threads):
-                break
-            if recipe.near:
-                model = self._near_weights(trained.model, lesson, learnt)
-                trained = trained if model is None else replace(trained, model=model, memory=None)
-                break
-            wrong = np.zeros(lesson.n_sentences, bool)
-            change, learnt = learnt.taught(lesson, self.columns_, None, wrong)
-            if change is None:
-                raise _refusal(recipe.name)
-        if few and lesson is not None and not recipe.near:
-            moved = _changed_share(
-                _answers(self.model_, watched, self.threads), _answers(trained.model, watched, self.threads)
-            )
-            if moved > FEW_CHANGES:
-                raise _refusal(recipe.name)
-        return trained, learnt
 
     def _learn(
         self,
@@ -451,44 +250,6 @@ class Tagger(TagPredictions):
         from sklearn.utils import Tags, TargetTags
 
         return Tags(estimator_type=None, target_tags=TargetTags(required=True))
-
-
-# A recipe that counts refuses a lesson of a few sentences that changes more than this share of other sentences.
-FEW_CHANGES = 0.005
-WATCHED = 500  # learnt sentences whose answers are compared
-
-
-def _few(sentences: int) -> int:
-    """The number of sentences that are learnt near the weights: one for each hundred."""
-    return max(1, sentences // 100)
-
-
-def _sampled(learnt: Learnt) -> TokenTable:
-    """Some of the sentences learnt, evenly spaced."""
-    assert learnt.table is not None
-    N = learnt.table.n_sentences
-    return learnt.table.taken(np.arange(min(N, WATCHED)) * N // max(min(N, WATCHED), 1))
-
-
-def _answers(model: TaggingModel, table: TokenTable, threads: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The labels of tokens, and the bounds of sentences."""
-    return np.array(model.labels.outer)[model.decode(table, threads)], table.ptr
-
-
-def _changed_share(
-    before: tuple[NDArray[Any], NDArray[np.int64]], after: tuple[NDArray[Any], NDArray[np.int64]]
-) -> float:
-    """The share of sentences with another answer."""
-    changed = np.concatenate([[0], np.cumsum(before[0] != after[0])])[before[1]]
-    return float(np.mean(np.diff(changed) > 0)) if len(before[1]) > 1 else 0.0
-
-
-def _refusal(recipe: str) -> ConfigError:
-    able = ", ".join(one.name for one in TAGGERS if one.near)
-    return ConfigError(
-        f"the recipe {recipe} counts, and cannot learn this correction without changing the answers of other "
-        f"sentences; the model stays as it was. These recipes can: {able}"
-    )
 
 
 @dataclass(frozen=True)

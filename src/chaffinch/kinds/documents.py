@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.cache.documents import ITEMS
 from chaffinch.corpus import Format, detect, read, write
 from chaffinch.corpus.annotations import CONFIDENCE, PREDICTION
 from chaffinch.corpus.annotators import FIRST
@@ -20,13 +19,12 @@ from chaffinch.defaults.documents import SINGLE
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.classifier import Classifier
 from chaffinch.estimators.documents import labels_of
-from chaffinch.estimators.streams import CHECKPOINT
 from chaffinch.evaluate import LabelPair, LabelSets, Tally
 from chaffinch.evaluate.documents import LabelOutputs
 from chaffinch.evaluate.label_sets import LabelSetOutputs
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.files import display_name, is_stream, writing_text
-from chaffinch.kinds.caching import corpus_blocks, source_of
+from chaffinch.kinds.cached_documents import fit_cached_documents, needs_of_documents
 from chaffinch.kinds.corpora import Corpus
 from chaffinch.kinds.document_answers import (
     DELIMITED,
@@ -51,12 +49,10 @@ from chaffinch.kinds.requests import (
 from chaffinch.kinds.texts import TextLabels, Texts, as_strings
 from chaffinch.kinds.weights import WeightColumn, weights_of
 from chaffinch.knobs import knob, knobs
-from chaffinch.learners.choice import padded
 from chaffinch.model.classifier import ClassifierModel
 from chaffinch.model.kernel_classifier import KernelModel, ObjectEncoder
 from chaffinch.progress import Listener
 from chaffinch.recipes.classifiers import DEFAULT_CLASSIFIER
-from chaffinch.recipes.document_blocks import COUNTED_ON, MIXED, PASSES
 from chaffinch.recipes.document_task import DocumentOptions, as_arguments
 from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.text.document import Document, ValueLabel
@@ -65,13 +61,6 @@ from chaffinch.trust.explanation import Explanation
 
 _FURTHER = {k.name for config in (TextVectorizer, DocumentOptions) for k in knobs(config)}
 LOOKED_AT = 100  # documents in which the detection looks for a span
-
-
-OF_ITEM = 55  # bytes of a feature of a document that is being learnt from a cache
-OF_TEXT, OF_DOCUMENT = (
-    14,
-    200,
-)  # bytes in memory of a character of text and of a document, its features included
 
 NUMBER = re.compile(r"\s*[-+]?\d[\d.,]*\s*")
 
@@ -208,33 +197,8 @@ class DocumentKind(Kind, TextLabels):
         )
 
     def needs(self, corpora: Sequence[Texts]) -> Needs | None:
-        """Two short trainings show how features grow with the data, up to the documents that are counted."""
-        parts = [corpora[0].joined(rest) for rest in (corpora[1 : len(corpora) // 2], corpora[1:])]
-        single = all(isinstance(label, str) for label in parts[1].labels)
-        if len(corpora) < 2 or not single or len(set(parts[0].labels)) < 2:
-            return None
-        made = [Classifier("logistic", choose=False, calibrate=False, threads=1) for _ in parts]
-        for one, part in zip(made, parts, strict=True):
-            one.set_params(smallest=0.0).fit(part.texts, part.labels)
-        fewer, more = (one.model_.encoder.n_features for one in made)
-        half, whole = map(len, parts)
-        growth = float(np.clip(np.log(max(more, 2) / max(fewer, 1)) / np.log(whole / max(half, 1)), 0.0, 1.0))
-        characters = sum(map(len, parts[1].texts))
-        counted = (
-            OF_TEXT * characters + OF_DOCUMENT * whole
-        )  # texts and features of the documents that are counted
-        items = len(made[1].model_.encoder.rows(parts[1].texts, None, 1).ids)
-        return Needs(
-            memory=OF_TEXT * characters + OF_DOCUMENT * whole,
-            features=more,
-            growth=growth,
-            weight_bytes=4 * padded(len(set(parts[1].labels))),
-            most=2**62,
-            blocks=int(max(counted * COUNTED_ON / whole, OF_ITEM * MIXED * ITEMS)),
-            as_blocks=max(counted, OF_ITEM * items),
-            passes=PASSES / 1.5,
-            counted=max(COUNTED_ON / whole, 1.0),
-        )
+        """What training on such documents takes."""
+        return needs_of_documents(corpora)
 
     def fit_cached(
         self,
@@ -246,34 +210,7 @@ class DocumentKind(Kind, TextLabels):
         on_epoch: Listener,
     ) -> tuple[dict[str, int], list[str]]:
         """Train it block by block; the ids of the documents' features are in the folder."""
-        asked = [estimator.features, estimator.settings, estimator.recipe, estimator.seed]
-        if estimator.sharding is not None:
-            asked.append("in shards")  # the loss is that of logistic regression
-        source = source_of(self, paths, told, repr(asked))
-        estimator.fit_cache(
-            (
-                (text, label)
-                for part in corpus_blocks(self, paths, told, on_epoch)
-                for text, label in zip(part.texts, part.labels, strict=True)
-            ),
-            folder,
-            source=source,
-            checkpoint=folder / CHECKPOINT,
-            dev=None if dev is None else (dev.texts, dev.labels, dev.numbers),
-            on_epoch=on_epoch,
-        )
-        facts = {
-            **estimator.trained_on_,
-            "labels": len(estimator.classes_),
-            "features": estimator.model_.encoder.n_features,
-        }
-        cached = estimator.cached_
-        how = "by SGD" if estimator.sharding is None else "in shards"
-        return facts, [
-            f"the cache holds {cached['bytes_per_document']:.1f} bytes a document; trained {how}; "
-            f"features ({cached['features']}), loss and penalty were chosen, and n-grams counted, on a sample of "
-            f"at most {cached['counted_on']:,} documents; probabilities are not calibrated"
-        ]
+        return fit_cached_documents(self, estimator, paths, told, folder, dev, on_epoch)
 
     def tally(self, estimator: Classifier, corpus: Texts) -> Tally:
         """Counts by text; the largest share counts as gold."""

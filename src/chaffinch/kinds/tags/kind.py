@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import modelfile
-from chaffinch.cache import Cache
-from chaffinch.cache.sentences import TOKENS
 from chaffinch.corpus import detect, read, read_table
 from chaffinch.corpus.annotators import FIRST, SOFT, soft_tags
 from chaffinch.corpus.conllu import learned
@@ -20,15 +18,14 @@ from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators import Tagger, load
 from chaffinch.estimators.candidate_lists import cross_validated_tag_lists, tag_lists
 from chaffinch.estimators.sentences import unread_remarks
-from chaffinch.estimators.streams import CHECKPOINT, SENTENCES, fill_cache
 from chaffinch.evaluate import TagPair, TagScorer, Tally
 from chaffinch.evaluate.spans import SpanOutputs
 from chaffinch.evaluate.tag_outputs import TagOutputs, tag_gain
 from chaffinch.files import STDIO, display_name, is_stream, writing, writing_text
-from chaffinch.kinds.caching import corpus_blocks, source_of
 from chaffinch.kinds.corpora import Corpus, taken
 from chaffinch.kinds.kind import Contents, Kind
 from chaffinch.kinds.requests import ExplainRequest, Needs, PredictRequest, TrainRequest
+from chaffinch.kinds.tags.cached import fit_cached_sentences, needs_of_sentences
 from chaffinch.kinds.tags.contents import tagger_contents
 from chaffinch.kinds.tags.output import (
     conllu_documents,
@@ -63,21 +60,14 @@ from chaffinch.model.two_pass import TwoPassModel
 from chaffinch.progress import Listener
 from chaffinch.recipes import DEFAULT_TAGGER
 from chaffinch.recipes.calibration import TagOptions
-from chaffinch.recipes.crf_blocks import KEPT_BYTES, MIXED, MOST_WEIGHT_BYTES
-from chaffinch.recipes.crf_config import SGD_PASSES, Crf
-from chaffinch.recipes.crf_problem import CrfLayout
 from chaffinch.recipes.rescued import RescuedTagger
 from chaffinch.recipes.rules import ForbiddenGold
 from chaffinch.rules import read_rules
 from chaffinch.text.document import LABEL, WORD, Document
-from chaffinch.text.table import Column, TokenTable, concatenated
+from chaffinch.text.table import Column, TokenTable
 from chaffinch.trust.confidence import DETAILS
 from chaffinch.trust.explanation import Explanation
 
-# A plain likelihood, whose probabilities are well calibrated, by the fastest optimiser.
-TRIAL = Crf(optimiser="fast", passes=1, min_weight=0.0)  # shows how features grow and how long a pass takes
-BYTES_PER_TOKEN = 400  # of training in memory, besides the weights
-BYTES_PER_ROW = 160  # of a token's features
 _FURTHER = {k.name for k in knobs(TagOptions)}
 LOOKED_AT = 100  # documents in which the detection looks for a span
 
@@ -220,24 +210,8 @@ class TagKind(Kind, TokenLabels):
         estimator.fit(train, shares, dev=dev, on_epoch=on_epoch)
 
     def needs(self, corpora: Sequence[TokenTable]) -> Needs | None:
-        """Two short trainings show how features grow with the data."""
-        if len(corpora) < 2:
-            return None
-        half, whole = (concatenated(list(part)) for part in (corpora[: len(corpora) // 2], corpora))
-        models: list[Any] = [Tagger(TRIAL, folds=0, threads=1).fit(part).model_ for part in (half, whole)]
-        fewer, more = (model.encoder.n_features for model in models)
-        growth = np.log(max(more, 2) / max(fewer, 1)) / np.log(whole.n_tokens / max(half.n_tokens, 1))
-        row = 4 * CrfLayout(1, len(models[1].labels.inner)).S
-        return Needs(
-            memory=BYTES_PER_TOKEN * whole.n_tokens,
-            features=more,
-            growth=float(np.clip(growth, 0.0, 1.0)),
-            weight_bytes=row,
-            most=MOST_WEIGHT_BYTES,
-            blocks=2 * MIXED * TOKENS * BYTES_PER_ROW + KEPT_BYTES,
-            as_blocks=3 * BYTES_PER_ROW * whole.n_tokens,
-            passes=SGD_PASSES / 1.5,
-        )
+        """What training on such sentences takes."""
+        return needs_of_sentences(corpora)
 
     def fit_cached(
         self,
@@ -249,31 +223,7 @@ class TagKind(Kind, TokenLabels):
         on_epoch: Listener,
     ) -> tuple[dict[str, int], list[str]]:
         """Train it block by block; ids of sentences are in the folder."""
-        path, source = folder / SENTENCES, source_of(self, paths, told)
-        if not path.exists() or not source:
-            fill_cache(path, corpus_blocks(self, paths, told, on_epoch), source)
-        cache = Cache.open(path, source)
-        try:
-            estimator.fit_cache(cache, dev=dev, checkpoint=folder / CHECKPOINT, on_epoch=on_epoch)
-            facts = {
-                "sentences": cache.n_sentences,
-                "tokens": cache.n_tokens,
-                "labels": len(estimator.classes_),
-            }
-            how = "SGD" if estimator.shards_ is None else str(estimator.shards_["method"])
-            remarks = [
-                f"the cache holds {cache.bytes_per_token:.2f} bytes a token; trained by {how}; nothing was chosen by "
-                "cross-validation, and probabilities are not calibrated"
-            ]
-        finally:
-            cache.close()
-        model: Any = estimator.model_
-        least = model.encoder.features.min_count
-        if least > estimator.config_.min_count:
-            remarks.append(
-                f"features that occur fewer than {least} times were left out: there were too many for memory"
-            )
-        return facts, remarks
+        return fit_cached_sentences(self, estimator, paths, told, folder, dev, on_epoch)
 
     def tally(self, estimator: Tagger, corpus: TokenTable) -> Tally:
         """Counts by sentence, of the tokens whose label is known."""

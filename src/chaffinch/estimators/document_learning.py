@@ -1,0 +1,223 @@
+"""What a classifier does with further documents: it learns them without harm to what it knows, or forgets them."""
+
+import dataclasses
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.estimators.document_predictions import DocumentPredictions
+from chaffinch.estimators.documents import is_text, labels_of, texts_of
+from chaffinch.estimators.learnt import Lessons
+from chaffinch.features.rows import SparseRows
+from chaffinch.model.classifier import ClassifierModel
+from chaffinch.progress import Listener, keep_going
+from chaffinch.recipes.classifiers import CLASSIFIERS
+from chaffinch.recipes.document_step import corrected, takes_steps
+from chaffinch.recipes.document_task import DocumentTask, suited, train_classifier, without_own_folds
+from chaffinch.recipes.partial_fit import Increment
+from chaffinch.trust.confidence import Confidence
+
+# A correction moves features that at most this share of the learnt documents have; the share that changes the fewest
+# answers to this many of them is used.
+MOVABLE = (1.0, 0.05, 0.01)
+WATCHED = 500
+
+
+class DocumentLearning(DocumentPredictions):
+    """Learning on and forgetting."""
+
+    # What partial_fit needs: the documents of fit, and their features and config.
+    _lessons: Lessons | None = None
+    _settled: tuple[Any, Any] | None = None
+    _rows: tuple[Any, Any] | None = None  # the encoder and the rows of the lessons
+    _watched: tuple[Any, SparseRows] | None = None  # an encoder, and its rows of some learnt documents
+    _stepped: int = 0  # texts that were taken in since the last training on all of them
+    _increment: Increment | None = None
+
+    @abstractmethod
+    def _task(self, X: Any, y: Any, sample_weight: Any, beside: Any, on_epoch: Listener) -> DocumentTask:
+        """The documents as a task."""
+
+    @abstractmethod
+    def _keep(
+        self, model: Any, config: Any, history: list[Any], confidence: Confidence | None = None
+    ) -> None:
+        """Take a trained model."""
+
+    @property
+    def partial_fit(self) -> Any:
+        """Learn from more documents: ``partial_fit(X, y, classes=None, sample_weight=None, beside=None)``.
+
+        A linear classifier that ``fit`` trained on texts with one label each trains on all documents, with the settings
+        that it has. A few texts with known labels are taken in by the smallest change of the weights that makes them
+        right; features and calibration stay as they are. After one such text for each hundred, all rows that are kept
+        in memory are trained on. If that does not make them right, and for larger lessons, everything is done anew: new
+        words and labels are taken in, and probabilities calibrated again. A text that is known with the same label
+        changes nothing unless it is still wrong (then it counts twice as much); one that is known with another label
+        takes its place. Otherwise the recipes loglinear, perceptron, nb and complement-nb update their weights or
+        counts; the first call needs all classes, and fixes the features of text. A call with texts that were all
+        learnt with these labels, and are right, changes nothing.
+
+        >>> from chaffinch import Classifier
+        >>> classifier = Classifier("ridge").fit(["good tea", "bad tea"], ["+", "-"])
+        >>> classifier.partial_fit(["lovely cake"], ["+"]).predict(["lovely"]).tolist()
+        ['+']
+        """
+        if self._lessons is None and not Increment.possible(self._config()):
+            recipe = CLASSIFIERS.by_config(self._config())
+            if recipe.train is not train_classifier:
+                able = ", ".join(one.name for one in CLASSIFIERS if one.train is train_classifier)
+                raise AttributeError(f"recipe {recipe.name} has no partial_fit; these recipes have: {able}")
+            raise AttributeError(
+                f"recipe {self.recipe!r} has no partial_fit unless fit trained it on texts in this process; "
+                "loglinear, perceptron and nb have"
+            )
+        return self._partial_fit
+
+    def forget(self, X: Any) -> Self:
+        """Remove texts from the training data, as if they had never been learnt."""
+        if self._lessons is None:
+            raise ConfigError("only a linear classifier that fit trained on texts in this process can forget")
+        lessons = self._lessons.without(texts_of(X))
+        if lessons is None:
+            raise DataError("expected texts that were learnt, found none of them: there is nothing to forget")
+        return self._learn_anew(lessons)
+
+    def _learn_anew(self, lessons: Lessons) -> Self:
+        """Train on all documents with the features and the settings of the first training."""
+        assert self._settled is not None
+        features, config = self._settled
+        task = self._task(lessons.texts, lessons.labels, lessons.weight, None, keep_going)
+        task = dataclasses.replace(task, features=features, keep=True)
+        trained = CLASSIFIERS.by_config(config).train(task, config)
+        self._keep(trained.model, config, trained.history, trained.confidence)
+        self._lessons, self._rows, self._stepped = lessons, trained.memory, 0
+        return self
+
+    def _learnt_on(
+        self, lessons: Lessons, more: Lessons, kept: NDArray[np.bool_], fresh: NDArray[np.bool_]
+    ) -> bool:
+        """Train on the rows that are there and those of a few more texts; features and calibration stay as they are.
+
+        False if that cannot be, or if a text of the lesson is not right afterwards: it may need new features.
+        """
+        few = len(more.texts) <= max(1, len(lessons.texts) // 100)
+        known = set(self.model_.classes.tolist())
+        if self._rows is None or self._settled is None or not few or not known.issuperset(more.labels):
+            return False
+        features, config = self._settled
+        encoder, rows = self._rows
+        task = self._task(lessons.texts, lessons.labels, lessons.weight, None, keep_going)
+        if len(task.X) != len(lessons.texts) or len(task.labels.classes) != len(known):
+            return False
+        if not kept.all():
+            rows = rows.taken(np.flatnonzero(kept))
+        new = [more.texts[k] for k in np.flatnonzero(fresh).tolist()]
+        if new:
+            rows = rows.above(encoder.rows(new, None, self.threads))
+        if kept.all() and self._stepped + len(more.texts) <= max(1, len(lessons.texts) // 100):
+            stepped = self._step(lessons, more, task.importance)
+            if stepped is not None:
+                self._stepped += len(more.texts)
+                self._lessons, self._rows = stepped, (encoder, rows)
+                return True
+        task = dataclasses.replace(task, features=features, ready=(encoder, rows), calibrate=False)
+        trained = CLASSIFIERS.by_config(config).train(task, without_own_folds(config, True))
+        model = dataclasses.replace(trained.model, calibration=self.model_.calibration)
+        given = model.classes[model.scores(more.texts, None, self.threads).argmax(axis=1)]
+        if (given != np.asarray(more.labels)).any():
+            return False
+        self._keep(model, config, trained.history, self.confidence_)
+        self._lessons, self._rows, self._stepped = lessons, (encoder, rows), 0
+        return True
+
+    def _step(self, lessons: Lessons, more: Lessons, importance: NDArray[np.float32]) -> Lessons | None:
+        """Take a few texts into the weights, which change as little as makes them right; None if that cannot be.
+
+        The documents, with the weights that this took.
+        """
+        _, config = self._settled or (None, None)
+        learner = suited(config, True, len(lessons.texts))
+        if not takes_steps(learner):
+            return None
+        last = {text: n for n, text in enumerate(lessons.texts)}
+        at = np.array([last[text] for text in more.texts], np.int64)
+        if len(np.unique(at)) < len(at):
+            return None
+        place = {label: k for k, label in enumerate(self.model_.classes.tolist())}
+        y = np.array([place[label] for label in more.labels], np.int32)
+        found = self._nearest(
+            learner, self.model_.encoder.rows(more.texts, None, self.threads), y, importance[at]
+        )
+        if found is None:
+            return None
+        model, factor = found
+        self._keep(model, config, self.history_, self.confidence_)
+        weight = lessons.weight.copy()
+        weight[at] *= factor
+        return dataclasses.replace(lessons, weight=weight)
+
+    def _nearest(
+        self, learner: Any, lesson: SparseRows, y: NDArray[np.int32], weight: NDArray[np.float32]
+    ) -> tuple[ClassifierModel, NDArray[np.float64]] | None:
+        """Of models that get the lesson right, the one that changes the fewest answers to learnt documents.
+
+        They differ in the features whose weights may change: all, or those that few documents have.
+        """
+        best: tuple[float, tuple[ClassifierModel, NDArray[np.float64]]] | None = None
+        watched = self._watched_rows()
+        before = self.model_.scores_of_rows(watched, self.threads).argmax(axis=1)
+        documents = np.bincount(watched.ids, minlength=watched.columns)
+        for share in MOVABLE:
+            found = corrected(self.model_, learner, lesson, y, weight, documents <= share * len(watched))
+            if found is None:
+                continue
+            after = found[0].scores_of_rows(watched, self.threads).argmax(axis=1)
+            moved = float(np.mean(before != after))
+            if best is None or moved < best[0]:
+                best = moved, found
+            if moved <= 1 / WATCHED:
+                break
+        return None if best is None else best[1]
+
+    def _watched_rows(self) -> SparseRows:
+        """The features of some learnt documents, evenly spaced; encoded once for each encoder."""
+        assert self._lessons is not None
+        if self._watched is None or self._watched[0] is not self.model_.encoder:
+            N = len(self._lessons.texts)
+            which = np.arange(min(N, WATCHED)) * N // max(1, min(N, WATCHED))
+            texts = [self._lessons.texts[n] for n in which.tolist()]
+            self._watched = self.model_.encoder, self.model_.encoder.rows(texts, None, self.threads)
+        return self._watched[1]
+
+    def _partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, beside: Any = None
+    ) -> Self:
+        X, beside = self._beside(X, beside)
+        if self._lessons is not None and is_text(X) and beside is None:
+            more = Lessons.of(texts_of(X), y, sample_weight)
+            right = np.asarray(self.predict(more.texts)) == np.asarray(more.labels)
+            change = self._lessons.taught(more, np.atleast_1d(right))
+            if change is None or self._learnt_on(change[0], more, *change[1:]):
+                return self
+            return self._learn_anew(change[0])
+        config = self._config()
+        increment = self._increment
+        if increment is None and hasattr(self, "model_"):
+            increment = Increment.resumed(config, self.model_)
+        if increment is None:
+            if classes is None:
+                raise DataError("classes must be passed on the first call to partial_fit.")
+            increment = Increment(config, labels_of(list(classes)).classes)
+        task = self._task(X, y, sample_weight, beside, keep_going)
+        if task.text and beside is None and not task.labels.several and task.labels.soft is None:
+            labels = task.labels.classes[task.labels.ids]
+            known = increment.knows(task.X, labels.tolist())
+            if known and np.array_equal(self.predict(task.X), labels):
+                return self
+        self._keep(increment.model(task), config, [])
+        self._increment = increment
+        return self

@@ -1,0 +1,82 @@
+"""Taggers trained on files larger than memory: what that takes, and how it is done."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chaffinch.cache import Cache
+from chaffinch.cache.sentences import TOKENS
+from chaffinch.estimators import Tagger
+from chaffinch.estimators.streams import CHECKPOINT, SENTENCES, fill_cache
+from chaffinch.kinds.caching import corpus_blocks, source_of
+from chaffinch.kinds.kind import Kind
+from chaffinch.kinds.requests import Needs
+from chaffinch.progress import Listener
+from chaffinch.recipes.crf_blocks import KEPT_BYTES, MIXED, MOST_WEIGHT_BYTES
+from chaffinch.recipes.crf_config import SGD_PASSES, Crf
+from chaffinch.recipes.crf_problem import CrfLayout
+from chaffinch.text.table import TokenTable, concatenated
+
+TRIAL = Crf(optimiser="fast", passes=1, min_weight=0.0)  # shows how features grow and how long a pass takes
+BYTES_PER_TOKEN = 400  # of training in memory, besides the weights
+BYTES_PER_ROW = 160  # of a token's features
+
+
+def needs_of_sentences(corpora: Sequence[TokenTable]) -> Needs | None:
+    """Two short trainings show how features grow with the data."""
+    if len(corpora) < 2:
+        return None
+    half, whole = (concatenated(list(part)) for part in (corpora[: len(corpora) // 2], corpora))
+    models: list[Any] = [Tagger(TRIAL, folds=0, threads=1).fit(part).model_ for part in (half, whole)]
+    fewer, more = (model.encoder.n_features for model in models)
+    growth = np.log(max(more, 2) / max(fewer, 1)) / np.log(whole.n_tokens / max(half.n_tokens, 1))
+    row = 4 * CrfLayout(1, len(models[1].labels.inner)).S
+    return Needs(
+        memory=BYTES_PER_TOKEN * whole.n_tokens,
+        features=more,
+        growth=float(np.clip(growth, 0.0, 1.0)),
+        weight_bytes=row,
+        most=MOST_WEIGHT_BYTES,
+        blocks=2 * MIXED * TOKENS * BYTES_PER_ROW + KEPT_BYTES,
+        as_blocks=3 * BYTES_PER_ROW * whole.n_tokens,
+        passes=SGD_PASSES / 1.5,
+    )
+
+
+def fit_cached_sentences(
+    kind: Kind,
+    estimator: Tagger,
+    paths: Sequence[Path],
+    told: Mapping[str, str],
+    folder: Path,
+    dev: TokenTable | None,
+    on_epoch: Listener,
+) -> tuple[dict[str, int], list[str]]:
+    """Train it block by block; ids of sentences are in the folder."""
+    path, source = folder / SENTENCES, source_of(kind, paths, told)
+    if not path.exists() or not source:
+        fill_cache(path, corpus_blocks(kind, paths, told, on_epoch), source)
+    cache = Cache.open(path, source)
+    try:
+        estimator.fit_cache(cache, dev=dev, checkpoint=folder / CHECKPOINT, on_epoch=on_epoch)
+        facts = {
+            "sentences": cache.n_sentences,
+            "tokens": cache.n_tokens,
+            "labels": len(estimator.classes_),
+        }
+        how = "SGD" if estimator.shards_ is None else str(estimator.shards_["method"])
+        remarks = [
+            f"the cache holds {cache.bytes_per_token:.2f} bytes a token; trained by {how}; nothing was chosen by "
+            "cross-validation, and probabilities are not calibrated"
+        ]
+    finally:
+        cache.close()
+    model: Any = estimator.model_
+    least = model.encoder.features.min_count
+    if least > estimator.config_.min_count:
+        remarks.append(
+            f"features that occur fewer than {least} times were left out: there were too many for memory"
+        )
+    return facts, remarks
