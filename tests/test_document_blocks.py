@@ -20,7 +20,7 @@ from chaffinch.recipes.document_blocks import (
     ENCODER,
     PASSES,
     DocumentSettings,
-    Trial,
+    SgdTrial,
     build_cache,
     made_examples,
     raw_rows,
@@ -194,7 +194,7 @@ def test_trials_go_beyond_the_grid_and_follow_the_best_to_more_documents(
     monkeypatch.setattr("chaffinch.recipes.document_blocks.CHOSEN_ON", 100)
     tried: list[tuple[int, int]] = []
 
-    def peaked(part: Any, gold: Any, held: Any, Y: int, passes: int, trial: Trial) -> float:
+    def peaked(part: Any, gold: Any, held: Any, Y: int, passes: int, trial: SgdTrial) -> float:
         """Best for the hinge at a rate below the grid and a C that falls with the number of documents."""
         assert held.sum() == len(part) // 3
         tried.append((len(part), passes))

@@ -201,7 +201,7 @@ def _has_header(ahead: Lookahead, options: ColumnOptions) -> bool:
     if ahead.number != 1 or options.columns is not None:
         return False
     rows = ((number, line.split()) for number, line in islice(ahead.lines(), SEEN))
-    _, first = next(rows)
+    _, first = next(rows, (1, []))
     names = [cell.decode("utf-8", "replace").lower() for cell in first]
     if len(names) < 2 or names[0] not in WORD_HEADERS or not TAG_HEADERS.issuperset(names[1:]):
         return False

@@ -47,7 +47,7 @@ class FilePrediction:
             raise DataError(f"{self.model}: has changed since the work began")
         return load(self.model)
 
-    def run(self, state: Any, shard: tuple[Path, Path]) -> "Answered":
+    def run(self, state: Any, shard: tuple[Path, Path]) -> "AnsweredFile":
         """Predict a file."""
         data, output = shard
         kind = kind_of_model(state)
@@ -55,11 +55,11 @@ class FilePrediction:
             warnings.simplefilter("always", DataWarning)
             predict_file(kind, state, replace(self.request, data=data, output=output), self.on_error)
         remarks = tuple(str(one.message) for one in told if issubclass(one.category, DataWarning))
-        return Answered(output.stat().st_size, remarks)
+        return AnsweredFile(output.stat().st_size, remarks)
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnsweredFile:
     """A file that is done: the size of its answers in bytes, and what is to be told about its rows."""
 
     size: int

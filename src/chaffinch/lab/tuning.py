@@ -76,9 +76,7 @@ SPACES: dict[str, Space] = {
     "transition_smoothing": Among(("deleted", "add-k", "witten-bell", "kneser-ney")),
     "min_count": Among((1, 1, 2, 3)),
     # representation of texts
-    FEATURES: Among(
-        ("words", "more-words", "words+characters", "characters", "mail", "sentences", "questions", "tf-idf")
-    ),
+    FEATURES: Among(("words", "more-words", "words+characters", "mail", "sentences", "questions", "tf-idf")),
     "stopwords": Among(("none", "none", "english")),
     "stemming": Among(("none", "none", "stem")),
     "min_df": Among((1, 2, 2, 3)),

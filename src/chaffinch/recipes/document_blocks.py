@@ -177,14 +177,14 @@ def weighted_rows(encoder: DocumentEncoder, kinds: Sequence[Rows]) -> SparseRows
 
 
 @dataclass(frozen=True)
-class Trial:
+class SgdTrial:
     """Settings of SGD to try: the loss, its weight against the penalty, and the first step size."""
 
     loss: str
     C: float
     rate: float
 
-    def near(self, fixed: bool) -> "list[Trial]":
+    def near(self, fixed: bool) -> "list[SgdTrial]":
         """The trial itself and those one step of the grid away. fixed: with the same C."""
         rates = [replace(self, rate=rate) for rate in (self.rate / FASTER, self.rate * FASTER)]
         weights = [] if fixed else [replace(self, C=C) for C in (self.C / WIDER, self.C * WIDER)]
@@ -193,7 +193,7 @@ class Trial:
 
 def tried_learner(
     task: DocumentTask, rows: SparseRows, C: float, settings: DocumentSettings, N: int
-) -> Trial:
+) -> SgdTrial:
     """The trial that is right most often on documents of a sample that were not learnt.
 
     The best weight and step size change as documents are added. So all trials are made on a few thousand documents;
@@ -205,7 +205,7 @@ def tried_learner(
     chosen = settings.C is None and settings.choose is not None
     margins = HINGE if chosen and settings.sharding is None else ()
     weights = {"logistic": {C, *LOGISTIC} if chosen else {C}, "hinge": set(margins)}
-    first = [Trial(loss, c, rate) for loss, cs in weights.items() for c in sorted(cs) for rate in RATES]
+    first = [SgdTrial(loss, c, rate) for loss, cs in weights.items() for c in sorted(cs) for rate in RATES]
     leaders = [[trial for trial in first if trial.loss == loss] for loss in weights if weights[loss]]
     few, most = (max(FEWEST, n * len(rows) // max(len(rows.ids), 1)) for n in TRIED_FEATURES)
     most = min(most, len(rows))
@@ -214,7 +214,7 @@ def tried_learner(
         which = np.arange(count) * len(rows) // count
         held = np.arange(count) % 3 == 2
         if not held.any() or held.all():
-            return Trial("logistic", C, RATES[len(RATES) // 2])
+            return SgdTrial("logistic", C, RATES[len(RATES) // 2])
         right = partial(
             accuracy_of,
             rows.taken(which),
@@ -231,7 +231,9 @@ def tried_learner(
         count = min(most, GROWN * count)
 
 
-def _climbed(trials: Sequence[Trial], right: Callable[[Trial], float], fixed: bool) -> tuple[Trial, float]:
+def _climbed(
+    trials: Sequence[SgdTrial], right: Callable[[SgdTrial], float], fixed: bool
+) -> tuple[SgdTrial, float]:
     """The best trial and how often it is right: of those given, then of its neighbours while they are better."""
     known = {trial: right(trial) for trial in trials}
     while True:
@@ -243,7 +245,7 @@ def _climbed(trials: Sequence[Trial], right: Callable[[Trial], float], fixed: bo
 
 
 def accuracy_of(
-    rows: SparseRows, gold: Ids, held: NDArray[np.bool_], Y: int, passes: int, trial: Trial
+    rows: SparseRows, gold: Ids, held: NDArray[np.bool_], Y: int, passes: int, trial: SgdTrial
 ) -> float:
     """The share of the held-out rows that SGD on the other rows gets right."""
     learnt = DocumentExamples.of_rows(rows.taken(np.flatnonzero(~held)), gold[~held], Y)
@@ -256,7 +258,7 @@ def accuracy_of(
     return float((scores.argmax(axis=1) == gold[held]).mean())
 
 
-def _learner(F: int, Y: int, trial: Trial, N: int, passes: int) -> BlockChoice:
+def _learner(F: int, Y: int, trial: SgdTrial, N: int, passes: int) -> BlockChoice:
     return BlockChoice(
         loss=trial.loss, l2=1 / (trial.C * max(N, 1)), rate=trial.rate, epochs=passes, mixed=MIXED, F=F, Y=Y
     )
@@ -287,7 +289,7 @@ def train_documents(
     """Learn from a cache. task: how the model is finished; its documents do not count."""
     encoder = DocumentEncoder.loaded(modelfile.read(folder / ENCODER))
     header = cache.header
-    trial = Trial(header["loss"], header["C"], header["rate"])
+    trial = SgdTrial(header["loss"], header["C"], header["rate"])
     F, Y, N = encoder.n_features, len(cache.labels), len(cache)
     learner: Any = _learner(F, Y, trial, N, passes_over(N))
 
