@@ -32,6 +32,25 @@ NO_CELL = "_"  # fills a column that was not given and that no feature reads
 EXPLAINED_BEST = 5  # labellings shown beside an explanation
 
 
+class _Transitions:
+    """Which tags of a chain may come first, and which after which."""
+
+    def __init__(self, model: ChainModel) -> None:
+        outer, of, w = model.labels.outer, model.labels.outer_of, model.weights
+        shown = of[None, :] == np.arange(len(outer))[:, None]
+        self.model = model
+        self.place = {tag: i for i, tag in enumerate(outer)}
+        self.starts = (shown @ np.isfinite(w.start)).tolist()
+        self.pairs = (shown @ np.isfinite(w.pair) @ shown.T).tolist()
+
+    def allow(self, tags: Sequence[str]) -> bool:
+        """Whether all tags are known, and each may follow the one before."""
+        found = [self.place.get(tag, -1) for tag in tags]
+        if min(found) < 0 or not self.starts[found[0]]:
+            return False
+        return all(self.pairs[a][b] for a, b in pairwise(found))
+
+
 class TagAnswering(Answering):
     """Tags of tokens.
 
@@ -210,6 +229,17 @@ class TagAnswering(Answering):
 
     # -- corrections
 
+    _transitions: _Transitions | None = None  # of the last chain that was corrected
+
+    def _may_follow(self, model: Any, tags: Sequence[str]) -> bool:
+        """Whether a chain allows these tags; False if they must be looked at one by one."""
+        if not isinstance(model, ChainModel) or model.weights.order != 1:
+            return False
+        known = self._transitions
+        if known is None or known.model is not model:
+            self._transitions = known = _Transitions(model)
+        return known.allow(tags)
+
     def correction(self, model: Tagger, row: InputRow, body: CorrectionBody) -> Answer:
         """A tag for each token."""
         if body.tags is None or body.label is not None or body.labels is not None:
@@ -220,6 +250,8 @@ class TagAnswering(Answering):
             )
         if not row.words:
             raise DataError("expected a text with at least one token")
+        if self._may_follow(model.model_, body.tags):
+            return {"tags": list(body.tags)}
         known = scheme_of(model.model_.labels.outer)
         for t, tag in enumerate(body.tags):
             if not tag.strip() or tag != tag.strip():
