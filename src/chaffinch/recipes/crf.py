@@ -320,7 +320,8 @@ def smaller(
     unary = every[keep]
     for start in range(0, len(unary), BLOCK):
         block = unary[start : start + BLOCK]
-        block[np.abs(block) < min_weight] = 0
+        np.multiply(block, np.abs(block) >= min_weight, out=block)
+        np.add(block, np.float32(0), out=block)  # -0 becomes 0
     if bits is not None:
         unary = SparseWeights.of(unary, bits).dense(unary.shape[1])
         left = np.asarray(unary.any(axis=1))

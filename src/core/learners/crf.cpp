@@ -98,6 +98,12 @@ template <class Real> void CrfOracle<Real>::score(std::int64_t n) {
     score_rest();
 }
 
+template <class Real> void CrfOracle<Real>::choose(std::int64_t n) {
+    n_ = n;
+    const std::int64_t cells = data_.length(n) * shape_.S();
+    std::fill_n(machine::room(scores_, cells), cells, Real(0));
+}
+
 template <class Real> void CrfOracle<Real>::score(std::int64_t n, const Real* first, const Real* second) {
     n_ = n;
     const std::int64_t cells = data_.length(n) * shape_.S();

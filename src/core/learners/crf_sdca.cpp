@@ -387,7 +387,7 @@ void CrfSdca::add_weights(float* w) {
     for (std::int64_t n = 0; n < data_.N(); ++n) {
         const std::int64_t T = data_.length(n);
         if (T == 0) continue;
-        oracle_.score(n);
+        oracle_.choose(n);
         oracle_.gold(&parts_); // makes room for the parts, and leaves the gold ones there
         float* d = parts_.nodes.data();
         float* d_pairs = parts_.chain.data();
