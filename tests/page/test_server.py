@@ -61,6 +61,16 @@ def test_texts_sentences_and_streams_give_the_same_answers(server: Client) -> No
     assert alone == [r["tags"] for r in batch] == [r["tags"] for r in tokens] == [r["tags"] for r in told]
 
 
+@pytest.mark.parametrize(
+    "body", [{"texts": []}, {"sentences": []}, {"text": ""}, {"texts": [""]}, {"sentences": [[]]}]
+)
+@pytest.mark.parametrize("model", ["names", "stars"])
+def test_nothing_to_answer_is_answered(server: Client, model: str, body: dict[str, list[str]]) -> None:
+    status, _ = server.ask("/predict", {"model": model, **body})
+    assert status in (200, 400)
+    assert server.ask("/predict", {"text": SENTENCE})[0] == 200
+
+
 def test_groups_of_an_explanation_and_the_others_add_up_to_the_margin(server: Client) -> None:
     for body in ({"text": SENTENCE, "position": 3}, {"text": "lovely vile tea", "model": "stars"}):
         found = server.ask("/explain", body)[1]

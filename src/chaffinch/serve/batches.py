@@ -108,10 +108,10 @@ class Batches:
 def _parts(answering: Answering, requests: list[Waiting]) -> list[list[Waiting]]:
     """Requests in batches of bounded work."""
     parts: list[list[Waiting]] = []
-    work = AT_ONCE
+    work = 0
     for request in requests:
         own = sum(map(answering.cost, request[0]))
-        if work + own > AT_ONCE:
+        if not parts or work + own > AT_ONCE:
             parts.append([])
             work = 0
         parts[-1].append(request)
