@@ -43,14 +43,14 @@ tour: $(VENV)/.tour $(VENV)/.built ## set up, build, and walk through the toolki
 # One core installs packages while the other compiles.
 test: $(VENV)/.tour ## lint, types, import contract, all tests, doctests, README examples
 	@$(MAKE) --no-print-directory --jobs=2 lint
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 $(VENV)/.adapters $(VENV)/.page $(VENV)/.cluster: $(VENV)/.%: locks/%.txt | $(VENV)/.test
 	$(PIP) -r $<
 	@touch $@
 
 test-adapters: $(VENV)/.adapters $(VENV)/.built ## the doors to other tools, beside those tools
-	$(BIN)/python -m pytest -n auto --dist worksteal tests/adapters
+	$(BIN)/python -m pytest -n auto --dist loadfile tests/adapters
 
 # Packages of npm check the page; without npm the tests that need them are skipped.
 tests/page/node_modules/.made: tests/page/package-lock.json

@@ -37,6 +37,14 @@ def data(request: pytest.FixtureRequest) -> tuple[list[dict[int, float]], list[i
     return rows, [7 - 2 * names.index(label) for label in labels]
 
 
+def _is_clear(values: list[float]) -> bool:
+    """Whether LIBLINEAR's two best scores differ by more than the digits of its file and of our weights."""
+    if len(values) == 1:
+        return abs(values[0]) > 1e-5
+    second, best = sorted(values)[-2:]
+    return best - second > 1e-5
+
+
 @pytest.mark.parametrize("bias", [-1, 1, 2.5])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_labels_are_those_of_liblinear(solver: int, bias: float, data: Any, tmp_path: Path) -> None:
@@ -48,7 +56,9 @@ def test_labels_are_those_of_liblinear(solver: int, bias: float, data: Any, tmp_
     asked = [*rows, {}, {10**6: 1.0}]
     logistic = solver in (0, 6, 7)
     labels, _, values = liblinearutil.predict([], asked, model, "-b 1 -q" if logistic else "-q")
-    assert made.predict(asked).tolist() == [int(label) for label in labels]
+    clear = np.array([_is_clear(one) for one in values])
+    assert clear.mean() > 0.9
+    assert made.predict(asked)[clear].tolist() == np.array(labels, int)[clear].tolist()
     order = [model.get_labels().index(label) for label in made.classes_.tolist()]
     if logistic:
         assert np.allclose(made.predict_proba(asked), np.array(values)[:, order], atol=1e-6)
