@@ -231,17 +231,24 @@ SECTION = "features."
 
 @dataclass(frozen=True)
 class EncodedTable:
-    """An encoder that has the rows of one table, for models that answer the same sentences many times."""
+    """An encoder that has the rows of one table, for models that answer the same sentences many times.
+
+    table: that table; the rows of others are encoded. None: the model reads no other
+    """
 
     encoder: Any
     known: IdRows
+    table: TokenTable | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.encoder, name)
 
     def rows(self, table: TokenTable, threads: int) -> IdRows:
-        """The rows of that table."""
-        return self.known
+        """The rows of the table."""
+        if self.table is None or table is self.table:
+            return self.known
+        rows: IdRows = self.encoder.rows(table, threads)
+        return rows
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ predictions of models of the same recipe, or on the model's own predictions for 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from chaffinch.model.segments import SegmentModel
 from chaffinch.progress import keep_going
 from chaffinch.recipes.recipe import Recipe, TaggingTask
 from chaffinch.text.document import LABEL
-from chaffinch.text.schemes import BIO, scheme_of, spans
+from chaffinch.text.schemes import BIO, Scheme, scheme_of, spans
 from chaffinch.text.schemes.legality import SpanArrays
 from chaffinch.text.table import TokenTable
 from chaffinch.trust.calibration import golden_minimum
@@ -68,7 +68,9 @@ class TagOptions:
     )
 
 
+M = TypeVar("M", bound=TaggingModel)
 Judged = list[tuple[Tempered, TokenTable]]
+Decision = tuple[int, int, str, float]
 
 
 def calibrate(
@@ -114,19 +116,36 @@ def _fitted(
     model: Tempered, judged: Judged, folds: int, threads: int
 ) -> tuple[TaggingModel, Confidence | None]:
     """The model at its temperature, and the confidence of its decisions, fitted on held-out sentences."""
+    judged = [(encoded_once(m, table, threads), table) for m, table in judged]
     cells = _cells(model)
     tokens = max(FEWEST_TOKENS, MOST_CELLS // cells) / max(1, sum(table.n_tokens for _, table in judged))
     temperature = _temperature(_share(judged, tokens), threads)
-    tempered = [(m.with_temperature(temperature), table) for m, table in judged]
     scheme = scheme_of(model.labels.outer)
     unit = TOKENS if scheme is None else SPANS
     if unit == SPANS:
         most = min(MOST_SPANS, max(FEWEST_SPANS, MOST_SPAN_CELLS // cells))
-        share = most / max(1, sum(_spans(m, table, threads) for m, table in judged))
-        judged, tempered = _share(judged, share), _share(tempered, share)
-    p, right = _decisions(tempered, threads)
-    raw, _ = _decisions(judged, threads)
+        judged = _share(judged, most / max(1, sum(_spans(m, table, threads) for m, table in judged)))
+        judged = [(encoded_once(m, table, threads), table) for m, table in judged]
+    tempered = [(m.with_temperature(temperature), table) for m, table in judged]
+    made = [decision_probabilities(m, table, threads) for m, table in tempered]
+    p = _probabilities(made)
+    raw = _probabilities([decision_probabilities(m, table, threads) for m, table in judged])
+    right = _right(judged, made)
     return model.with_temperature(temperature), Confidence.fitted(unit, folds, p, right, raw)
+
+
+def encoded_once(model: M, table: TokenTable, threads: int) -> M:
+    """The same model with the rows of a table that it will read many times."""
+    if not isinstance(model, ChainModel | SegmentModel | IncrementalModel):
+        return model
+    encoder: Any = model.encoder
+    if isinstance(encoder, EncodedTable):
+        if encoder.table is table:
+            return model
+        encoder = encoder.encoder
+    known = EncodedTable(encoder, encoder.rows(table, threads), table)
+    read: Any = replace(model, encoder=known)  # type: ignore[arg-type]
+    return cast("M", read)
 
 
 def _cells(model: Tempered) -> int:
@@ -140,9 +159,7 @@ def _share(judged: Judged, share: float) -> Judged:
     return [(m, _first(table, max(1, int(share * table.n_sentences)))) for m, table in judged]
 
 
-def decision_probabilities(
-    model: Tempered, table: TokenTable, threads: int
-) -> list[list[tuple[int, int, str, float]]]:
+def decision_probabilities(model: Tempered, table: TokenTable, threads: int) -> list[list[Decision]]:
     """The decisions of each sentence, with the model's probability of each: start, end, label, p.
 
     Decisions are spans if the labels encode spans, otherwise tokens. The probability of a span is exact if the model
@@ -150,8 +167,12 @@ def decision_probabilities(
     """
     scheme = scheme_of(model.labels.outer)
     labels = model.labels.outer
-    decided = model.decode(table, threads)
     bounds = list(pairwise(table.ptr.tolist()))
+    if isinstance(model, IncrementalModel):
+        steps = model.steps(table, threads)
+        decided = model.labels.outer_of[steps.labels]
+        return _of_tokens(model.labels.collapsed(steps.p), decided, labels, bounds, scheme)
+    decided = model.decode(table, threads)
     if scheme == BIO and isinstance(model, ChainModel) and is_markov(model):
         tags = [labels[i] for i in decided.tolist()]
         marked = [spans(tags[a:b], scheme) for a, b in bounds]
@@ -169,8 +190,19 @@ def decision_probabilities(
                 ]
             )
         return found
-    p = model.marginals(table, threads)[np.arange(len(decided)), decided].astype(np.float64)
-    found = []
+    return _of_tokens(model.marginals(table, threads), decided, labels, bounds, scheme)
+
+
+def _of_tokens(
+    marginals: NDArray[np.float32],
+    decided: NDArray[np.int32],
+    labels: Sequence[str],
+    bounds: Sequence[tuple[int, int]],
+    scheme: Scheme | None,
+) -> list[list[Decision]]:
+    """Decisions with the product of the probabilities of their tokens."""
+    p = marginals[np.arange(len(decided)), decided].astype(np.float64)
+    found: list[list[Decision]] = []
     for a, b in bounds:
         tags = [labels[i] for i in decided[a:b].tolist()]
         if scheme is None:
@@ -202,22 +234,24 @@ def _has_probabilities(model: TaggingModel, task: TaggingTask) -> bool:
     return True
 
 
-def _decisions(judged: Judged, threads: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The probability of every decision, and whether it was right."""
-    p: list[float] = []
+def _probabilities(made: Sequence[list[list[Decision]]]) -> NDArray[np.float64]:
+    """The probability of every decision."""
+    return np.array([d[3] for tables in made for found in tables for d in found], np.float64)
+
+
+def _right(judged: Judged, made: Sequence[list[list[Decision]]]) -> NDArray[np.bool_]:
+    """Whether every decision was right."""
     right: list[bool] = []
-    for model, table in judged:
+    for (model, table), decided in zip(judged, made, strict=True):
         scheme = scheme_of(model.labels.outer)
-        for gold, made in zip(table.lists(LABEL), decision_probabilities(model, table, threads), strict=True):
-            true: Sequence[Any] = (
-                [(s.start, s.end, s.label) for s in spans(gold, scheme)]
+        for gold, found in zip(table.lists(LABEL), decided, strict=True):
+            true: set[tuple[int, int, str]] = (
+                {(s.start, s.end, s.label) for s in spans(gold, scheme)}
                 if scheme is not None
-                else [(t, t + 1, tag) for t, tag in enumerate(gold)]
+                else {(t, t + 1, tag) for t, tag in enumerate(gold)}
             )
-            known = set(true)
-            p += [d[3] for d in made]
-            right += [d[:3] in known for d in made]
-    return np.array(p, np.float64), np.array(right, bool)
+            right += [d[:3] in true for d in found]
+    return np.array(right, bool)
 
 
 def _temperature(judged: Judged, threads: int) -> float:
@@ -249,10 +283,8 @@ def _tempered_marginals(
     if isinstance(model, IncrementalModel):
         steps = model.steps(table, threads)
         return lambda t: model.labels.collapsed(_softmax(steps.scores.astype(np.float64) / t))
-    if isinstance(model, ChainModel | SegmentModel):
-        known: Any = EncodedTable(model.encoder, model.encoder.rows(table, threads))
-        model = replace(model, encoder=known)
-    return lambda t: model.with_temperature(t).marginals(table, threads)
+    read = encoded_once(model, table, threads)
+    return lambda t: read.with_temperature(t).marginals(table, threads)
 
 
 def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float32]:
