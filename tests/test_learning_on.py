@@ -18,6 +18,7 @@ from chaffinch.recipes.document_step import corrected, takes_steps
 from chaffinch.recipes.document_task import suited
 from chaffinch.recipes.latent import LatentPerceptronTagger, LatentSvmTagger
 from chaffinch.recipes.partial_fit import Increment
+from chaffinch.recipes.token_step import quiet_direction
 from chaffinch.text.table import TokenTable, concatenated
 
 N, HELD_OUT = 600, 600
@@ -105,6 +106,51 @@ def test_a_correction_of_any_recipe_taught_ten_times_is_right_and_harms_nothing_
     assert refused <= 3
     assert max(falls) < 0.001
     assert np.mean(falls) < 0.0005
+
+
+@pytest.mark.parametrize("recipe", ["perceptron", "ssvm"])
+def test_a_correction_of_names_changes_at_most_one_in_a_hundred_other_answers(recipe):
+    held_out = part(N, N + 1000, "posts")
+    fitted = Tagger(recipe, folds=0, seed=1, threads=1).fit(part(0, N, "posts"))
+    before, score, changed = answers(fitted, held_out), fitted.score(held_out), []
+    wrong = mistakes(fitted, held_out)
+    for n in [wrong[len(wrong) * k // 12] for k in range(12)]:
+        tagger = twin(fitted).partial_fit(sentence(held_out, n))
+        after = answers(tagger, held_out)
+        assert after[n] == held_out.lists("y")[n]
+        assert tagger.score(held_out) > score - 0.001
+        changed.append(sum(a != b for a, b in zip(before, after, strict=True)) - 1)
+    assert max(changed) <= 0.01 * held_out.n_sentences
+    assert np.mean(changed) <= 0.003 * held_out.n_sentences
+
+
+def test_a_correction_of_a_new_word_is_kept_to_that_word():
+    words = ["salt", "flour", "sugar", "pepper", "thyme", "paprika"]
+    lines = [[str(k + 2), "g", word] for word in words for k in range(3)]
+    tagger = Tagger("perceptron", features=["w[0]", "w[-1]", "shape[0]"], folds=0, threads=1)
+    tagger.fit([*lines, ["diced"]], [*[["QTY", "UNIT", "NAME"]] * len(lines), ["PREP"]])
+    tagger.partial_fit([["3", "g", "papika"]], [["QTY", "UNIT", "PREP"]])
+    assert tagger.predict([["3", "g", "papika"]]) == [["QTY", "UNIT", "PREP"]]
+    assert tagger.predict(lines) == [["QTY", "UNIT", "NAME"]] * len(lines)
+    assert tagger.predict([["3", "g", "saffron"]]) == [["QTY", "UNIT", "NAME"]]
+
+
+def test_a_step_moves_the_scores_of_learnt_tokens_least():
+    rng = np.random.default_rng(0)
+    learnt = (rng.random((40, 6)) < 0.4).astype(float)
+    token, feature = np.nonzero(learnt)
+    shared = token, feature.astype(np.int32), np.ones(len(token))
+    own, values = np.array([4, 1, 5]), np.array([1.0, 0.5, 2.0], np.float32)
+    d = quiet_direction(own, values, shared, 6)
+
+    def harm(d):
+        return np.square(learnt[:, own] @ d).sum() + d @ d
+
+    assert np.isclose(values @ d, 1)
+    for size in (1e-3, 0.1, 1.0):
+        for _ in range(200):
+            other = d + size * rng.normal(size=3)
+            assert harm(other / (values @ other)) >= harm(d) - 1e-12
 
 
 @pytest.mark.parametrize("recipe", ["greedy", "beam", "memm"])

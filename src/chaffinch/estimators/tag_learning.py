@@ -20,7 +20,7 @@ from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes import TAGGERS, TaggingTask
 from chaffinch.recipes.chain_step import corrected_chain
 from chaffinch.recipes.recipe import Change, Trained
-from chaffinch.recipes.token_step import HELD, corrected_tokens, gives_gold
+from chaffinch.recipes.token_step import corrected_tokens, gives_gold
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable
 
@@ -211,7 +211,7 @@ class TagLearning(TagPredictions):
         watched = _sampled(learnt)
         before = _answers(model, watched, self.threads)
         best: tuple[float, TaggingModel] | None = None
-        for made in self._steps(model, lesson):
+        for made in self._steps(model, lesson, watched):
             moved = _changed_share(before, _answers(made, watched, self.threads))
             if best is None or moved < best[0]:
                 best = moved, made
@@ -219,11 +219,10 @@ class TagLearning(TagPredictions):
                 break
         return None if best is None else best[1]
 
-    def _steps(self, model: TaggingModel, lesson: TokenTable) -> Iterator[TaggingModel]:
+    def _steps(self, model: TaggingModel, lesson: TokenTable, watched: TokenTable) -> Iterator[TaggingModel]:
         """Models near a model that get the lesson right."""
-        for held in HELD:
-            if (made := corrected_tokens(model, lesson, self.threads, held)) is not None:
-                yield made
+        if (made := corrected_tokens(model, lesson, watched, self.threads)) is not None:
+            yield made
         constraints = getattr(self.config_, "constraints", True)
         if (made := corrected_chain(model, lesson, constraints, self.seed, self.threads)) is not None:
             yield made

@@ -1,10 +1,15 @@
 """Take a few sentences into any tagger with features of tokens, near the weights that it has.
 
-    w[f, gold] += s x_f / 2 |x|^2      w[f, answer] -= s x_f / 2 |x|^2      f: the features of a token that is wrong
+    min over d of  sum_t (x_t . d)^2 + |d|^2     subject to  x . d = 1
 
-A step moves the score of the gold label against the answer by s. Steps are small against the scores of the sentences
-and grow until every token is right, so the weights end near the first ones that are right. Only weights of features of
-tokens move: those of pairs of labels, and the most frequent features, belong to all sentences.
+    w[., gold] += s d / 2          w[., answer] -= s d / 2
+
+x are the features of a token that is wrong, x_t those of the tokens of learnt sentences: d is the direction along which
+the scores of learnt tokens change least while those of the wrong token change by s (the second-order perceptron of
+Cesa-Bianchi et al. 2005 has the same metric). It avoids frequent features, and those that learnt tokens share with the
+wrong one. Steps are small against the scores of the sentences and grow until every token is right; then the smallest
+part of the whole change is taken after which they still are. Weights of pairs of labels stay: they belong to all
+sentences.
 
 Chains count labels, semi-Markov taggers places in a segment (:mod:`chaffinch.scorers.segments`); a search that decides
 label by label is corrected at its first wrong decision, since later ones may follow from it.
@@ -12,7 +17,7 @@ label by label is corrected at its first wrong decision, since later ones may fo
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,67 +30,121 @@ from chaffinch.model.potentials import Additive, LocallyNormalised
 from chaffinch.model.segments import SegmentModel
 from chaffinch.scorers.segments import SegmentScorer, places_of
 from chaffinch.search import Beam
-from chaffinch.text.document import LABEL
+from chaffinch.text.document import LABEL, WORD
 from chaffinch.text.schemes import spans
 from chaffinch.text.table import TokenTable
 
-# Shares of features that do not move, the most frequent ones, which come first.
-HELD = (0.1, 0.3, 0.02)
 FIRST_STEP = 0.02  # of the mean lead of a token's best label over the mean of its labels
 ROUNDS = 10  # with one step size, which is then doubled
 DOUBLINGS = 6
+HALVINGS = 5  # of the part of the whole change that is taken
 
 Ids: TypeAlias = NDArray[np.int32]
 Weights: TypeAlias = NDArray[np.float32]
 Steppable: TypeAlias = ChainModel | IncrementalModel | SegmentModel
+# Features of the lesson that learnt tokens have: tokens, places among the features, values.
+Shared: TypeAlias = tuple[NDArray[np.int64], Ids, NDArray[np.float64]]
 # Where sentences are wrong: tokens, gold columns, columns of the answer.
 Differences: TypeAlias = tuple[NDArray[np.int64], Ids, Ids]
 
 
 def corrected_tokens(
-    model: TaggingModel, lesson: TokenTable, threads: int, held: float = HELD[0]
+    model: TaggingModel, lesson: TokenTable, learnt: TokenTable, threads: int
 ) -> TaggingModel | None:
-    """The model that gives these sentences their labels; None if its weights cannot be changed so.
-
-    held: the share of features that do not move
-    """
-    if not isinstance(model, ChainModel | IncrementalModel | SegmentModel) or not _takes_steps(model):
+    """The model that gives these sentences their labels; None if its weights cannot be changed so."""
+    if not _takes_steps(model):
         return None
     gold = label_ids(model, lesson)
     if (gold < 0).any():
         return None
+    model, rows = _grown(model, lesson, threads)
     encoder = model.encoder
-    assert isinstance(encoder, TemplateEncoder)
-    rows = encoder.rows(lesson, threads)
     touched, place = np.unique(rows.ids, return_inverse=True)
     if not len(touched):
         return None
     every = _token_weights(model)
-    w = every[touched]
+    before = every[touched]
+    w = before.copy()
     # The search sees the features of the lesson alone: it need not copy all weights after each step.
     known: Any = EncodedTable(encoder, replace(rows, ids=place.astype(np.int32)))
     small = replace(model, encoder=known)
     owner = np.repeat(np.arange(lesson.n_tokens), np.diff(rows.ptr))
-    values = _movable_values(rows, owner, int(held * len(every)))
-    squares = np.bincount(owner, np.square(values), lesson.n_tokens)
     scores = np.zeros((lesson.n_tokens, w.shape[1]))
     np.add.at(scores, owner, w[place])
     size = FIRST_STEP * max(float((scores.max(axis=1) - scores.mean(axis=1)).mean()), 1e-3)
+    shared = _sharing(encoder.rows(learnt, threads), touched)
+    directions: dict[int, NDArray[np.float64]] = {}
     for number in range(ROUNDS * DOUBLINGS + 1):
         found = _differences(_with_token_weights(small, w), lesson, gold, threads)
         if found is None:
-            whole = every.copy()
-            whole[touched] = w
-            return _with_token_weights(model, whole)
-        tokens, right, wrong = found
-        if not (squares[tokens] > 0).any():
-            return None
-        step = np.zeros((lesson.n_tokens, w.shape[1]))
-        moved = size * 2 ** (number // ROUNDS) / (2 * np.maximum(squares[tokens], 1e-9))
-        np.add.at(step, (tokens, right), moved)
-        np.add.at(step, (tokens, wrong), -moved)
-        np.add.at(w, place, (values[:, None] * step[owner]).astype(np.float32))
-    return None
+            break
+        for t, right, wrong in zip(*(ids.tolist() for ids in found), strict=True):
+            at = slice(rows.ptr[t], rows.ptr[t + 1])
+            if t not in directions:
+                values = None if rows.values is None else rows.values[at]
+                directions[t] = quiet_direction(place[at], values, shared, len(touched))
+            step = size * 2 ** (number // ROUNDS) * directions[t] / 2
+            np.add.at(w, (place[at], right), step.astype(np.float32))
+            np.add.at(w, (place[at], wrong), -step.astype(np.float32))
+    else:
+        return None
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        part = (low + high) / 2
+        made = _with_token_weights(small, before + np.float32(part) * (w - before))
+        if np.array_equal(made.decode(lesson, threads), gold):
+            high = part
+        else:
+            low = part
+    whole = every.copy()
+    whole[touched] = before + np.float32(high) * (w - before)
+    return _with_token_weights(model, whole)
+
+
+def _grown(model: Steppable, lesson: TokenTable, threads: int) -> tuple[Steppable, Any]:
+    """The model with weights for every feature of the lesson, zero for new ones, and the rows of the lesson."""
+    encoder = model.encoder
+    assert isinstance(encoder, TemplateEncoder)
+    if isinstance(model, ChainModel) and model.weights.bigrams:  # whose observations would grow too
+        return model, encoder.rows(lesson, threads)
+    read = {k: c for k, c in lesson.columns.items() if k in (WORD, *encoder.columns)}
+    features, rows = encoder.features.grown(
+        TokenTable(lesson.ptr, read, lesson.groups, attributes=lesson.attributes), threads=threads
+    )
+    w = _token_weights(model)
+    new = np.zeros((features.n_features - len(w), w.shape[1]), np.float32)
+    return _with_token_weights(model, np.concatenate([w, new]), TemplateEncoder(features)), rows
+
+
+def _sharing(rows: IdRows, ids: Ids) -> Shared:
+    """Where tokens have some of these sorted features."""
+    place = np.searchsorted(ids, rows.ids)
+    at = np.flatnonzero(ids[np.minimum(place, len(ids) - 1)] == rows.ids)
+    owner = np.searchsorted(rows.ptr, at, side="right") - 1
+    values = np.ones(len(at)) if rows.values is None else rows.values[at].astype(np.float64)
+    return owner, place[at].astype(np.int32), values
+
+
+def quiet_direction(
+    features: NDArray[np.int64],
+    values: NDArray[np.float32] | None,
+    shared: Shared,
+    F: int,
+) -> NDArray[np.float64]:
+    """d of a token, for its features alone; none if it has no features.
+
+    shared: tokens, features and values of learnt tokens   F: the number of features in all
+    """
+    x = np.ones(len(features)) if values is None else values.astype(np.float64)
+    place = np.full(F, -1)
+    place[features] = np.arange(len(features))
+    owner, ids, amounts = shared
+    at = np.flatnonzero(place[ids] >= 0)
+    tokens, row = np.unique(owner[at], return_inverse=True)
+    learnt = np.zeros((len(tokens), len(features)))
+    np.add.at(learnt, (row, place[ids[at]]), amounts[at])
+    d = np.linalg.solve(learnt.T @ learnt + np.eye(len(features)), x)
+    return np.asarray(d / max(float(x @ d), 1e-9), np.float64)
 
 
 def gives_gold(model: TaggingModel, table: TokenTable, threads: int) -> bool:
@@ -99,16 +158,10 @@ def label_ids(model: TaggingModel, table: TokenTable) -> Ids:
     return np.array([place.get(t, -1) for t in column.types], np.int32)[column.ids]
 
 
-def _movable_values(rows: IdRows, owner: NDArray[np.int64], held: int) -> NDArray[np.float64]:
-    """The values of features, zero for the ``held`` most frequent ones unless a token has no others."""
-    values = np.ones(len(rows.ids)) if rows.values is None else rows.values.astype(np.float64)
-    rare = rows.ids >= held
-    alone = np.bincount(owner, rare, len(rows.ptr) - 1) == 0
-    return np.where(rare | alone[owner], values, 0.0)
-
-
-def _takes_steps(model: Steppable) -> bool:
+def _takes_steps(model: TaggingModel) -> TypeGuard[Steppable]:
     """Whether scores are sums of weights of features of tokens, and inner labels follow from the given ones."""
+    if not isinstance(model, ChainModel | IncrementalModel | SegmentModel):
+        return False
     if not isinstance(model.encoder, TemplateEncoder):
         return False
     if isinstance(model, ChainModel):
@@ -173,15 +226,16 @@ def _token_weights(model: Steppable) -> Weights:
     return model.weights.blocks()["token"]
 
 
-def _with_token_weights(model: Steppable, w: Weights) -> Steppable:
-    """The model with other weights of tokens."""
+def _with_token_weights(model: Steppable, w: Weights, encoder: TemplateEncoder | None = None) -> Steppable:
+    """The model with other weights of tokens, and the encoder of their features if it is another."""
+    known: Any = encoder or model.encoder
     if isinstance(model, ChainModel):
         weights = replace(model.weights, unary=w, bits=None)
-        return replace(model, source=model.source.with_weights(weights))
+        return replace(model, encoder=known, source=model.source.with_weights(weights))
     if isinstance(model, IncrementalModel):
-        return replace(model, weights=replace(model.weights, unary=w), bits=None)
+        return replace(model, encoder=known, weights=replace(model.weights, unary=w), bits=None)
     own = model.weights
     scorer = SegmentScorer.zeros(len(w), own.G, own.longest)
     for name, block in own.blocks().items():
         scorer.blocks()[name][...] = w if name == "token" else block
-    return replace(model, weights=scorer)
+    return replace(model, encoder=known, weights=scorer)
