@@ -50,21 +50,21 @@ strings (reading words, interning them, describing word types), of which the lim
   one cache line for each feature. The next row of the table is the same without strings: the values of words are
   known, as in training from a cache.""",
     "CRF pass (log Z and gradient)": """\
-probably forward and backward steps, which wait for the one before them. About a sixth of the profile is the
-  objective's own function, which also adds up the penalty over all weights; it was not taken apart further.""",
+by a profile (samples of the clock), forward and backward steps are a third, in which every sum over labels
+  waits for the one before: its order is fixed, so that all machines give the same bytes. The penalty is an
+  eighth: one sum in double over all weights, in order, which the limit counts as bytes alone. Rows of the
+  gradient and of scores are an eighth each; these are the rows that the limit counts.""",
     "Viterbi": """\
-partly latency. The core takes the maximum over the labels before one after the other, and traces the path
-  back in the same way: {chain:.0f} operations for each token wait for the one before, {each:.1f} ns each if nothing
-  else took time. So with few labels the time grows with their number (see Scaling), not with its square, which the
-  limit counts. A maximum takes about four cycles, so the chain is not all; the rest was not taken apart. Several
-  accumulators would shorten the chain without changing an answer; two showed no gain on a busy machine.""",
-    "perceptron epoch": """\
-not profiled. Labels are random here, so nearly every sentence is an update, of the weights and of the sums that
-  become their average. The sums are not in the limit, nor is the set-up of the trainer, which is timed.""",
+latency. A sentence is a chain: {chain:.0f} operations for each token wait for the one before (maxima over the
+  labels, the scale of a row, the trace of the path back), {each:.1f} ns each if nothing else took time; an
+  operation takes four cycles. By a profile, forward steps are half of the time, the trace a fifth, checks of the
+  input in Python another fifth. The limit supposes that nothing waits, which needs several sentences side by side
+  in one loop; the core takes them one by one.""",
     "vectorising": """\
-the largest item of the profile is the look-up of n-grams (a fifth). Words are cut out of the text, folded and
-  hashed byte by byte, and a pair of words is looked up after its words. The limit's two operations for a byte and
-  eight for a hash are a guess, probably too low.""",
+by a profile, cutting text into words and looking these up is a third, the look-up of pairs of words a fifth,
+  the sort of a document's features a sixth. The limit has one cache line for each n-gram. The look-up of a word
+  reads three (slot, bounds of the string, string), that of a pair two (tag, slot), all asked for ahead of time;
+  nothing is allocated for a word.""",
 }
 
 ARCHITECTURES = """

@@ -181,6 +181,23 @@ def test_equal_scores_are_listed_by_their_labels_read_from_the_end():
     assert chain.argmax(Parts(unary=np.zeros((3, 2)))).tolist() == [0, 0, 0]
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("Y", [1, 5, 8, 9, 16, 22, 33, 70])
+def test_of_equal_paths_of_a_long_sentence_viterbi_takes_the_smaller_labels_from_the_end(Y, dtype):
+    rng = np.random.default_rng(Y)
+    for T in (7, 8, 9, 40):
+        unary, pair = rng.integers(-1, 2, (T, Y)), rng.integers(-1, 2, (Y, Y))  # whole numbers: many ties
+        best, before = unary[0], []
+        for t in range(1, T):
+            scores = best[:, None] + pair
+            before.append(scores.argmax(axis=0))
+            best = scores.max(axis=0) + unary[t]
+        y = [int(best.argmax())]
+        for pointers in reversed(before):
+            y.append(int(pointers[y[-1]]))
+        assert Chain(Y).argmax(Parts(unary=unary.astype(dtype), pair=pair.astype(dtype))).tolist() == y[::-1]
+
+
 def test_a_long_list_of_a_long_sentence_is_sorted_and_has_no_double():
     rng = np.random.default_rng(11)
     chain = Chain(5)

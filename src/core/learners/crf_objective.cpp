@@ -17,21 +17,40 @@ constexpr std::int64_t features_per_block = 2048;
 // How the rows of delta count: each alike, times the value of the feature there, or times its square.
 enum class Power { none, value, square };
 
-// out = the sum of the rows of delta at n tokens.
-template <Power power, class Real>
-CHAFFINCH_INLINE void sum_rows(const std::int32_t* tokens, [[maybe_unused]] const float* values, std::int64_t n,
-                               const Real* delta, std::int64_t S, Real* out) {
+// out[0 .. P lanes) = the sum of the rows of delta at n tokens, their first P packs, in registers.
+template <Power power, std::int64_t P, class Real>
+CHAFFINCH_INLINE void sum_packs(const std::int32_t* tokens, [[maybe_unused]] const float* values, std::int64_t n,
+                                const Real* delta, std::int64_t S, Real* out) {
     constexpr std::int64_t ahead = 8;
-    std::fill_n(out, S, Real(0));
+    machine::Pack<Real> sum[P] = {}, part;
     for (std::int64_t k = 0; k < n; ++k) {
         if (k + ahead < n) __builtin_prefetch(delta + tokens[k + ahead] * S);
         const Real* row = delta + tokens[k] * S;
-        if constexpr (power == Power::none) {
-            for (std::int64_t y = 0; y < S; ++y) out[y] += row[y];
-        } else {
-            const Real v = static_cast<Real>(values[k]), by = power == Power::square ? v * v : v;
-            for (std::int64_t y = 0; y < S; ++y) out[y] += by * row[y];
+        for (std::int64_t p = 0; p < P; ++p) {
+            machine::get<Real>(part, row + p * machine::lanes);
+            if constexpr (power != Power::none) {
+                const Real v = static_cast<Real>(values[k]);
+                part *= power == Power::square ? v * v : v;
+            }
+            sum[p] += part;
         }
+    }
+    for (std::int64_t p = 0; p < P; ++p) machine::put<Real>(out + p * machine::lanes, sum[p]);
+}
+
+// out = the sum of the rows of delta at n tokens. S: whole packs.
+template <Power power, class Real>
+CHAFFINCH_INLINE void sum_rows(const std::int32_t* tokens, const float* values, std::int64_t n, const Real* delta,
+                               std::int64_t S, Real* out) {
+    constexpr std::int64_t most = 4;
+    std::int64_t y = 0;
+    for (; y + most * machine::lanes <= S; y += most * machine::lanes)
+        sum_packs<power, most>(tokens, values, n, delta + y, S, out + y);
+    switch ((S - y) / machine::lanes) {
+    case 1: sum_packs<power, 1>(tokens, values, n, delta + y, S, out + y); break;
+    case 2: sum_packs<power, 2>(tokens, values, n, delta + y, S, out + y); break;
+    case 3: sum_packs<power, 3>(tokens, values, n, delta + y, S, out + y); break;
+    default: break;
     }
 }
 

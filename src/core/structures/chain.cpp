@@ -8,6 +8,8 @@ namespace chaffinch::structures {
 
 namespace {
 
+constexpr std::int64_t least_columns = 8; // positions; columns of W are not made for less
+
 template <class Real>
 CHAFFINCH_INLINE std::int64_t climb(MaxProgramme<Real>& p, const ChainSentence<Real>& x) {
     p.lift(x);
@@ -42,6 +44,8 @@ CHAFFINCH_INLINE void read_max_marginals(MaxProgramme<Real>& p, const ChainSente
 // Plain functions, so that each can be cloned for the machine's vectors.
 CHAFFINCH_HOT std::int64_t max_forward(MaxProgramme<float>& p, const ChainSentence<float>& x) { return climb(p, x); }
 std::int64_t max_forward(MaxProgramme<double>& p, const ChainSentence<double>& x) { return climb(p, x); }
+CHAFFINCH_HOT void max_trace(MaxProgramme<float>& p, std::int64_t last, std::int32_t* labels) { trace_columns(p, last, labels); }
+void max_trace(MaxProgramme<double>& p, std::int64_t last, std::int32_t* labels) { trace_columns(p, last, labels); }
 
 template <class Real> ChainViterbi<Real>::ChainViterbi() : state_(std::make_unique<State>()) {}
 template <class Real> ChainViterbi<Real>::~ChainViterbi() = default;
@@ -57,14 +61,20 @@ template <class Real> Found ChainViterbi<Real>::operator()(const ChainSentence<R
     Found found;
     found.blocked = state_->climbed(x);
     if (found.blocked >= 0) return found;
-    trace(p, x, x.T - 1, best_last(p), labels);
+    const ChainState last = best_last(p);
+    if (p.second() || x.pairs || x.T < least_columns) {
+        trace(p, x, x.T - 1, last, labels);
+    } else {
+        if (!p.is_transposed()) p.transpose();
+        max_trace(p, last.c, labels);
+    }
     found.value = path_score(p, x, labels);
     return found;
 }
 
 template <class Real> Found ChainViterbi<Real>::max_marginals(const ChainSentence<Real>& x, Real* out) {
     auto& p = state_->programme;
-    p.transpose();
+    if (!p.is_transposed()) p.transpose();
     Found found;
     found.blocked = state_->climbed(x);
     if (found.blocked >= 0) return found;

@@ -34,8 +34,10 @@ template <class Ring> class ChainProgramme {
     // Potentials that all positions share, into the ring.
     template <class In> CHAFFINCH_INLINE void prepare(const ChainPotentials<In>& p);
 
-    // What the backward pass needs besides; once after prepare().
+    // What the backward pass needs besides; once after prepare(). column(c): first order, W[.][c] of all sources, [S].
     CHAFFINCH_INLINE void transpose();
+    bool is_transposed() const { return transposed_; }
+    const Real* column(std::int64_t c) const { return w_t_.data() + c * S; }
 
     // The rows of one sentence, with start and end, into the ring.
     template <class In> CHAFFINCH_INLINE void lift(const ChainSentence<In>& x, bool ends = true);
@@ -72,7 +74,7 @@ template <class Ring> class ChainProgramme {
     }
 
     Lists sources_, targets_; // second order
-    bool second_ = false, has_last_ = false;
+    bool second_ = false, has_last_ = false, transposed_ = false;
     machine::AlignedVector<Real> start_, end_;      // [S]  potentials, not lifted
     machine::AlignedVector<Real> log_pair_;         // [Y][S]  first order: for potentials by position
     machine::AlignedVector<Real> w_, w_t_;          // [states][S], [blocks S][S]
@@ -89,6 +91,7 @@ template <class In>
 CHAFFINCH_INLINE void ChainProgramme<Ring>::prepare(const ChainPotentials<In>& p) {
     constexpr Real never = -std::numeric_limits<Real>::infinity();
     Y = p.Y, S = machine::padded(p.Y), second_ = p.order == 2, has_last_ = second_ && p.last != nullptr;
+    transposed_ = false;
     ring.begin_pairs();
     blocks = second_ ? Y : 1, hop = second_ ? S : 1;
     const auto allowed = [&](std::int64_t a, std::int64_t b) { return !p.transitions || p.transitions[a * Y + b]; };
@@ -141,6 +144,7 @@ CHAFFINCH_INLINE void ChainProgramme<Ring>::prepare(const ChainPotentials<In>& p
 }
 
 template <class Ring> CHAFFINCH_INLINE void ChainProgramme<Ring>::transpose() {
+    transposed_ = true;
     const Real* w = w_.data();
     Real* w_t = machine::room(w_t_, blocks * S * S);
     std::fill_n(w_t, blocks * S * S, Ring::zero);
@@ -161,10 +165,12 @@ CHAFFINCH_INLINE void ChainProgramme<Ring>::lift(const ChainSentence<In>& x, boo
     for (std::int64_t t = 0; t < T; ++t) {
         Real* row = rows + t * S;
         const In* from = x.unary + t * x.stride;
-        if (x.stride >= S)
+        if (x.stride >= S) {
             for (std::int64_t y = 0; y < S; ++y) row[y] = y < Y ? static_cast<Real>(from[y]) : never;
-        else
-            for (std::int64_t y = 0; y < S; ++y) row[y] = y < Y ? static_cast<Real>(from[std::min(y, Y - 1)]) : never;
+        } else {
+            for (std::int64_t y = Y; y < S; ++y) row[y] = never;
+            for (std::int64_t y = 0; y < Y; ++y) row[y] = static_cast<Real>(from[y]);
+        }
         if (x.allowed)
             for (std::int64_t y = 0; y < Y; ++y) row[y] = x.allowed[t * Y + y] ? row[y] : never;
         if (t == 0)

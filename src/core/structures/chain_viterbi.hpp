@@ -6,12 +6,17 @@
 #include "chain_programme.hpp"
 #include "may_throw.hpp"
 
+#include <limits>
+#include <type_traits>
+
 namespace chaffinch::structures {
 
 template <class Real> using MaxProgramme = ChainProgramme<MaxPlus<Real>>;
 
 std::int64_t max_forward(MaxProgramme<float>& p, const ChainSentence<float>& x);
 std::int64_t max_forward(MaxProgramme<double>& p, const ChainSentence<double>& x);
+void max_trace(MaxProgramme<float>& p, std::int64_t last, std::int32_t* labels);
+void max_trace(MaxProgramme<double>& p, std::int64_t last, std::int32_t* labels);
 
 // A state (b, c): label c after label b (first order: b = 0).
 struct ChainState {
@@ -64,6 +69,34 @@ void trace(MaxProgramme<Real>& p, const ChainSentence<Real>& x, std::int64_t t, 
         }
         s = before(p, s, best);
     }
+}
+
+// The same for first order and potentials that all positions share: all sources of a state at once, by columns of W.
+template <class Real>
+CHAFFINCH_INLINE void trace_columns(MaxProgramme<Real>& p, std::int64_t c, std::int32_t* labels) {
+    using Number = std::conditional_t<sizeof(Real) == 4, std::int32_t, std::int64_t>;
+    const machine::Pack<Number> lanes = {0, 1, 2, 3, 4, 5, 6, 7}, none = machine::Pack<Number>{} + std::numeric_limits<Number>::max();
+    machine::Pack<Real> score, w, most;
+    for (std::int64_t t = p.T - 1; t > 0; --t) {
+        labels[t] = static_cast<std::int32_t>(c);
+        const Real* source = p.alpha(t - 1);
+        const Real* column = p.column(c);
+        most = machine::Pack<Real>{} + MaxPlus<Real>::zero;
+        for (std::int64_t k = 0; k < p.S; k += machine::lanes) {
+            machine::get<Real>(score, source + k), machine::get<Real>(w, column + k);
+            score += w;
+            most = score > most ? score : most;
+        }
+        const Real top = across_max<Real>(most);
+        machine::Pack<Number> first = none; // of each lane, of the sources that reach the maximum
+        for (std::int64_t k = p.S - machine::lanes; k >= 0; k -= machine::lanes) {
+            machine::get<Real>(score, source + k), machine::get<Real>(w, column + k);
+            score += w;
+            first = score == top ? lanes + static_cast<Number>(k) : first;
+        }
+        c = static_cast<std::int64_t>(-across_max<Number>(-first));
+    }
+    labels[0] = static_cast<std::int32_t>(c);
 }
 
 // s(y), added up in double.

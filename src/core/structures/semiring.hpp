@@ -20,12 +20,20 @@
 namespace chaffinch::structures {
 
 // Across the lanes, always in the same order: 0-3 with 4-7, then 0-1 with 2-3, then 0 with 1.
-template <class Real, class Combine> CHAFFINCH_INLINE Real across(const machine::Pack<Real>& pack, Combine&& combine) {
-    static_assert(machine::lanes == 8);
-    Real x[machine::lanes];
-    std::memcpy(x, &pack, sizeof x);
-    return combine(combine(combine(x[0], x[4]), combine(x[2], x[6])),
-                   combine(combine(x[1], x[5]), combine(x[3], x[7])));
+static_assert(machine::lanes == 8);
+
+template <class Real> CHAFFINCH_INLINE Real across_max(const machine::Pack<Real>& pack) {
+    machine::Pack<Real> all = __builtin_shufflevector(pack, pack, 4, 5, 6, 7, 0, 1, 2, 3), other;
+    all = pack > all ? pack : all;
+    other = __builtin_shufflevector(all, all, 2, 3, 0, 1, 6, 7, 4, 5);
+    all = all > other ? all : other;
+    return all[0] > all[1] ? all[0] : all[1];
+}
+
+template <class Real> CHAFFINCH_INLINE Real across_sum(const machine::Pack<Real>& pack) {
+    machine::Pack<Real> all = pack + __builtin_shufflevector(pack, pack, 4, 5, 6, 7, 0, 1, 2, 3);
+    all += __builtin_shufflevector(all, all, 2, 3, 0, 1, 6, 7, 4, 5);
+    return all[0] + all[1];
 }
 
 // The largest of a row; -inf if there is none.
@@ -36,7 +44,7 @@ template <class Real> CHAFFINCH_INLINE Real row_max(const Real* x, std::int64_t 
         machine::get<Real>(next, x + k);
         most = next > most ? next : most;
     }
-    return across<Real>(most, [](Real a, Real b) { return a > b ? a : b; });
+    return across_max<Real>(most);
 }
 
 template <class Real> CHAFFINCH_INLINE Real row_sum(const Real* x, std::int64_t S) {
@@ -46,7 +54,7 @@ template <class Real> CHAFFINCH_INLINE Real row_sum(const Real* x, std::int64_t 
         machine::get<Real>(next, x + k);
         sum += next;
     }
-    return across<Real>(sum, [](Real a, Real b) { return a + b; });
+    return across_sum<Real>(sum);
 }
 
 // The sum over y of x[y] z[y].
@@ -57,7 +65,7 @@ template <class Real> CHAFFINCH_INLINE Real row_dot(const Real* x, const Real* z
         machine::get<Real>(b, z + k);
         sum += a * b;
     }
-    return across<Real>(sum, [](Real u, Real v) { return u + v; });
+    return across_sum<Real>(sum);
 }
 
 inline constexpr double impossible = -std::numeric_limits<double>::infinity();
@@ -93,6 +101,19 @@ template <class Real> struct ListedSources {
     CHAFFINCH_INLINE const Real* weights(std::int64_t i) const { return all.weights(list[i]); }
 };
 
+// Calls work<P>(k) for runs of P packs that begin at k and cover a row: as many as registers hold, and the rest.
+template <class Work> CHAFFINCH_INLINE void in_packs(std::int64_t S, Work&& work) {
+    constexpr std::int64_t most = 4;
+    std::int64_t k = 0;
+    for (; k + most * machine::lanes <= S; k += most * machine::lanes) work.template operator()<most>(k);
+    switch ((S - k) / machine::lanes) {
+    case 1: work.template operator()<1>(k); break;
+    case 2: work.template operator()<2>(k); break;
+    case 3: work.template operator()<3>(k); break;
+    default: break;
+    }
+}
+
 // Every ring: absorb overwrites row[y] with (+)_i v[i] (x) w[i][y]. lift turns a row of potentials into weights, in
 // place, and returns the logarithm of what it divided by. rescale keeps a row within range, in place, and returns the
 // divisor, `zero` if every cell is zero; log_of is its logarithm.
@@ -106,17 +127,7 @@ template <class R> struct MaxPlus {
     CHAFFINCH_INLINE double lift(Real*, std::int64_t) { return 0; }
     CHAFFINCH_INLINE double lift_pairs(Real*, std::int64_t) { return 0; }
     template <class From> CHAFFINCH_INLINE void absorb(const From& from, Real* row, std::int64_t S) const {
-        for (std::int64_t k = 0; k < S; k += machine::lanes) {
-            machine::Pack<Real> best = {};
-            best += zero;
-            for (std::int64_t i = 0; i < from.count; ++i) {
-                machine::Pack<Real> score;
-                machine::get<Real>(score, from.weights(i) + k);
-                score += from.value(i);
-                best = score > best ? score : best;
-            }
-            machine::put<Real>(row + k, best);
-        }
+        in_packs(S, [&]<std::int64_t P>(std::int64_t k) CHAFFINCH_INLINE_LAMBDA { absorb_packs<P>(from, row, k); });
     }
     CHAFFINCH_INLINE void times(Real* row, const Real* u, std::int64_t S) const {
         machine::Pack<Real> a, b;
@@ -135,6 +146,30 @@ template <class R> struct MaxPlus {
 
     static Real plus(Real a, Real b) { return a > b ? a : b; }
     static Real times(Real a, Real b) { return a + b; }
+
+  private:
+    // Two maxima side by side, of sources with even and with odd numbers: a maximum does not depend on the order, and a
+    // chain of half the length is waited for.
+    template <std::int64_t P, class From> CHAFFINCH_INLINE static void absorb_packs(const From& from, Real* row, std::int64_t k) {
+        machine::Pack<Real> best[P], other[P], score;
+        for (std::int64_t p = 0; p < P; ++p) best[p] = other[p] = machine::Pack<Real>{} + zero;
+        const auto take = [&](std::int64_t i, machine::Pack<Real>* most) CHAFFINCH_INLINE_LAMBDA {
+            const Real value = from.value(i);
+            const Real* w = from.weights(i) + k;
+            for (std::int64_t p = 0; p < P; ++p) {
+                machine::get<Real>(score, w + p * machine::lanes);
+                score += value;
+                most[p] = score > most[p] ? score : most[p];
+            }
+        };
+        std::int64_t i = 0;
+        for (; i + 2 <= from.count; i += 2) take(i, best), take(i + 1, other);
+        if (i < from.count) take(i, best);
+        for (std::int64_t p = 0; p < P; ++p) {
+            best[p] = other[p] > best[p] ? other[p] : best[p];
+            machine::put<Real>(row + k + p * machine::lanes, best[p]);
+        }
+    }
 };
 
 template <class R> struct SumProduct {
@@ -153,15 +188,7 @@ template <class R> struct SumProduct {
     CHAFFINCH_INLINE double lift(Real* row, std::int64_t S) { return lift_noting(row, S, low_unary); }
     CHAFFINCH_INLINE double lift_pairs(Real* row, std::int64_t S) { return lift_noting(row, S, low_pair); }
     template <class From> CHAFFINCH_INLINE void absorb(const From& from, Real* row, std::int64_t S) const {
-        for (std::int64_t k = 0; k < S; k += machine::lanes) {
-            machine::Pack<Real> sum = {};
-            for (std::int64_t i = 0; i < from.count; ++i) {
-                machine::Pack<Real> w;
-                machine::get<Real>(w, from.weights(i) + k);
-                sum += from.value(i) * w;
-            }
-            machine::put<Real>(row + k, sum);
-        }
+        in_packs(S, [&]<std::int64_t P>(std::int64_t k) CHAFFINCH_INLINE_LAMBDA { absorb_packs<P>(from, row, k); });
     }
     CHAFFINCH_INLINE void times(Real* row, const Real* u, std::int64_t S) const {
         machine::Pack<Real> a, b;
@@ -225,6 +252,19 @@ template <class R> struct SumProduct {
     }
 
   private:
+    template <std::int64_t P, class From> CHAFFINCH_INLINE static void absorb_packs(const From& from, Real* row, std::int64_t k) {
+        machine::Pack<Real> sum[P] = {}, w;
+        for (std::int64_t i = 0; i < from.count; ++i) {
+            const Real value = from.value(i);
+            const Real* weights = from.weights(i) + k;
+            for (std::int64_t p = 0; p < P; ++p) {
+                machine::get<Real>(w, weights + p * machine::lanes);
+                sum[p] += value * w;
+            }
+        }
+        for (std::int64_t p = 0; p < P; ++p) machine::put<Real>(row + k + p * machine::lanes, sum[p]);
+    }
+
     // row = exp(row - max), and the lowest finite exponent met goes to `lowest`, lane by lane.
     CHAFFINCH_INLINE static double lift_noting(Real* row, std::int64_t S, machine::Pack<Real>& lowest) {
         constexpr Real minus_infinity = -std::numeric_limits<Real>::infinity();
