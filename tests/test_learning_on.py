@@ -15,10 +15,9 @@ from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.recipes import TAGGERS
 from chaffinch.recipes.crf import Crf
 from chaffinch.recipes.document_step import corrected, takes_steps
-from chaffinch.recipes.document_task import suited
 from chaffinch.recipes.latent import LatentPerceptronTagger, LatentSvmTagger
 from chaffinch.recipes.partial_fit import Increment
-from chaffinch.recipes.token_step import quiet_direction
+from chaffinch.recipes.quiet_direction import quiet_direction
 from chaffinch.text.table import TokenTable, concatenated
 
 N, HELD_OUT = 600, 600
@@ -135,22 +134,21 @@ def test_a_correction_of_a_new_word_is_kept_to_that_word():
     assert tagger.predict([["3", "g", "saffron"]]) == [["QTY", "UNIT", "NAME"]]
 
 
-def test_a_step_moves_the_scores_of_learnt_tokens_least():
+@pytest.mark.parametrize(("N", "k"), [(40, 3), (4, 9), (0, 2)])
+def test_a_step_moves_the_scores_of_learnt_examples_least(N, k):
     rng = np.random.default_rng(0)
-    learnt = (rng.random((40, 6)) < 0.4).astype(float)
-    token, feature = np.nonzero(learnt)
-    shared = token, feature.astype(np.int32), np.ones(len(token))
-    own, values = np.array([4, 1, 5]), np.array([1.0, 0.5, 2.0], np.float32)
-    d = quiet_direction(own, values, shared, 6)
+    learnt = (rng.random((N, k)) < 0.4).astype(float)
+    x = rng.random(k) + 0.1
+    d = quiet_direction(x, learnt)
 
     def harm(d):
-        return np.square(learnt[:, own] @ d).sum() + d @ d
+        return np.square(learnt @ d).sum() + np.mean(x * x) * (d @ d)
 
-    assert np.isclose(values @ d, 1)
+    assert np.isclose(x @ d, x @ x)
     for size in (1e-3, 0.1, 1.0):
         for _ in range(200):
-            other = d + size * rng.normal(size=3)
-            assert harm(other / (values @ other)) >= harm(d) - 1e-12
+            other = d + size * rng.normal(size=k)
+            assert harm(other * (x @ x) / (x @ other)) >= harm(d) - 1e-9
 
 
 @pytest.mark.parametrize("recipe", ["greedy", "beam", "memm"])
@@ -406,6 +404,25 @@ def test_a_correction_of_a_linear_classifier_taught_ten_times_is_right_and_harms
     assert np.array_equal(loaded.predict_proba(held_out), classifier.predict_proba(held_out))
 
 
+@pytest.mark.parametrize("recipe", LINEAR)
+def test_a_correction_of_a_text_changes_few_other_answers_and_is_right_at_once(recipe):
+    documents = samples.load("questions")
+    order = np.random.default_rng(0).permutation(len(documents)).tolist()
+    X, y = [documents[n].text for n in order], [documents[n].labels[0] for n in order]
+    fitted = Classifier(recipe, threads=1, calibrate=False).fit(X[:600], y[:600])
+    held_out, gold = X[600:1600], np.array(y[600:1600])
+    before, changed = fitted.predict(held_out), []
+    wrong = np.flatnonzero(before != gold)
+    for n in [int(wrong[len(wrong) * k // 12]) for k in range(12)]:
+        classifier = object.__new__(Classifier)
+        vars(classifier).update(vars(fitted))
+        after = classifier.partial_fit([held_out[n]], [gold[n]]).predict(held_out)
+        assert after[n] == gold[n]
+        changed.append(np.count_nonzero(after != before) - 1)
+    assert max(changed) <= 0.012 * len(gold)  # texts that differ in one unknown word follow
+    assert np.mean(changed) <= 0.004 * len(gold)
+
+
 @pytest.mark.parametrize("recipe", ["nb", "complement-nb", "crammer-singer", "perceptron"])
 def test_a_correction_harms_nothing_if_many_texts_are_alike(recipe):
     documents = samples.load("questions")
@@ -500,11 +517,10 @@ def test_a_step_changes_the_weights_of_the_documents_own_features_alone():
     model = classifier.model_
     wrong = next(k for k, name in enumerate(model.classes.tolist()) if name != y[0])
     rows = model.encoder.rows([X[0]], None, 1)
-    learner = suited(classifier.config_, True, len(X))
-    made, factor = corrected(model, learner, rows, np.array([wrong], np.int32), np.ones(1))
+    learnt = model.encoder.rows(X, None, 1)
+    made = corrected(model, rows, np.array([wrong], np.int32), learnt)
     changed = np.flatnonzero((made.w != model.w).any(axis=1))
     assert set(changed.tolist()) <= set(rows.ids.tolist())
     assert made.scores_of_rows(rows, 1).argmax() == wrong
-    assert factor >= 1
     none = model.encoder.rows(["zyzzyva"], None, 1)
-    assert corrected(model, learner, none, np.array([wrong], np.int32), np.ones(1)) is None
+    assert corrected(model, none, np.array([wrong], np.int32), learnt) is None

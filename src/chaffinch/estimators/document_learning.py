@@ -12,7 +12,6 @@ from chaffinch.estimators.document_predictions import DocumentPredictions
 from chaffinch.estimators.documents import is_text, labels_of, texts_of
 from chaffinch.estimators.learnt import Lessons
 from chaffinch.features.rows import SparseRows
-from chaffinch.model.classifier import ClassifierModel
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes.classifiers import CLASSIFIERS
 from chaffinch.recipes.document_step import corrected, takes_steps
@@ -20,10 +19,12 @@ from chaffinch.recipes.document_task import DocumentTask, suited, train_classifi
 from chaffinch.recipes.partial_fit import Increment
 from chaffinch.trust.confidence import Confidence
 
-# A correction moves features that at most this share of the learnt documents have; the share that changes the fewest
-# answers to this many of them is used.
-MOVABLE = (1.0, 0.05, 0.01)
-WATCHED = 500
+WATCHED = 500  # learnt documents whose scores a correction should leave alone
+
+
+def _few(more: Lessons, lessons: Lessons, before: int = 0) -> bool:
+    """Whether documents, with those before, are at most one for each hundred of all."""
+    return before + len(more.texts) <= max(1, len(lessons.texts) // 100)
 
 
 class DocumentLearning(DocumentPredictions):
@@ -52,14 +53,14 @@ class DocumentLearning(DocumentPredictions):
         """Learn from more documents: ``partial_fit(X, y, classes=None, sample_weight=None, beside=None)``.
 
         A linear classifier that ``fit`` trained on texts with one label each trains on all documents, with the settings
-        that it has. A few texts with known labels are taken in by the smallest change of the weights that makes them
-        right; features and calibration stay as they are. After one such text for each hundred, all rows that are kept
-        in memory are trained on. If that does not make them right, and for larger lessons, everything is done anew: new
-        words and labels are taken in, and probabilities calibrated again. A text that is known with the same label
-        changes nothing unless it is still wrong (then it counts twice as much); one that is known with another label
-        takes its place. Otherwise the recipes loglinear, perceptron, nb and complement-nb update their weights or
-        counts; the first call needs all classes, and fixes the features of text. A call with texts that were all
-        learnt with these labels, and are right, changes nothing.
+        that it has. A few texts with known labels are taken in by a change of the weights that makes them right and
+        moves the scores of learnt texts least; features and calibration stay as they are. After one such text for each
+        hundred, all rows that are kept in memory are trained on. If that does not make them right, and for larger
+        lessons, everything is done anew: new words and labels are taken in, and probabilities calibrated again. A text
+        that is known with the same label changes nothing unless it is still wrong (then it counts twice as much); one
+        that is known with another label takes its place. Otherwise the recipes loglinear, perceptron, nb and
+        complement-nb update their weights or counts; the first call needs all classes, and fixes the features of text.
+        A call with texts that were all learnt with these labels, and are right, changes nothing.
 
         >>> from chaffinch import Classifier
         >>> classifier = Classifier("ridge").fit(["good tea", "bad tea"], ["+", "-"])
@@ -104,9 +105,10 @@ class DocumentLearning(DocumentPredictions):
 
         False if that cannot be, or if a text of the lesson is not right afterwards: it may need new features.
         """
-        few = len(more.texts) <= max(1, len(lessons.texts) // 100)
         known = set(self.model_.classes.tolist())
-        if self._rows is None or self._settled is None or not few or not known.issuperset(more.labels):
+        if self._rows is None or self._settled is None or not _few(more, lessons):
+            return False
+        if not known.issuperset(more.labels):
             return False
         features, config = self._settled
         encoder, rows = self._rows
@@ -118,12 +120,10 @@ class DocumentLearning(DocumentPredictions):
         new = [more.texts[k] for k in np.flatnonzero(fresh).tolist()]
         if new:
             rows = rows.above(encoder.rows(new, None, self.threads))
-        if kept.all() and self._stepped + len(more.texts) <= max(1, len(lessons.texts) // 100):
-            stepped = self._step(lessons, more, task.importance)
-            if stepped is not None:
-                self._stepped += len(more.texts)
-                self._lessons, self._rows = stepped, (encoder, rows)
-                return True
+        if _few(more, lessons, self._stepped) and self._step(more):
+            self._stepped += len(more.texts)
+            self._lessons, self._rows = lessons, (encoder, rows)
+            return True
         task = dataclasses.replace(task, features=features, ready=(encoder, rows), calibrate=False)
         trained = CLASSIFIERS.by_config(config).train(task, without_own_folds(config, True))
         model = dataclasses.replace(trained.model, calibration=self.model_.calibration)
@@ -134,54 +134,25 @@ class DocumentLearning(DocumentPredictions):
         self._lessons, self._rows, self._stepped = lessons, (encoder, rows), 0
         return True
 
-    def _step(self, lessons: Lessons, more: Lessons, importance: NDArray[np.float32]) -> Lessons | None:
-        """Take a few texts into the weights, which change as little as makes them right; None if that cannot be.
-
-        The documents, with the weights that this took.
-        """
-        _, config = self._settled or (None, None)
-        learner = suited(config, True, len(lessons.texts))
-        if not takes_steps(learner):
-            return None
-        last = {text: n for n, text in enumerate(lessons.texts)}
-        at = np.array([last[text] for text in more.texts], np.int64)
-        if len(np.unique(at)) < len(at):
-            return None
+    def _step(self, more: Lessons) -> bool:
+        """Take a few texts into the weights, which change as little as makes them right; False if that cannot be."""
+        assert self._settled is not None
+        assert self._lessons is not None
+        config = self._settled[1]
+        if not takes_steps(suited(config, True, len(self._lessons.texts))):
+            return False
+        if len(set(more.texts)) < len(more.texts) or not set(self.model_.classes.tolist()).issuperset(
+            more.labels
+        ):
+            return False
         place = {label: k for k, label in enumerate(self.model_.classes.tolist())}
         y = np.array([place[label] for label in more.labels], np.int32)
-        found = self._nearest(
-            learner, self.model_.encoder.rows(more.texts, None, self.threads), y, importance[at]
-        )
-        if found is None:
-            return None
-        model, factor = found
+        lesson = self.model_.encoder.rows(more.texts, None, self.threads)
+        model = corrected(self.model_, lesson, y, self._watched_rows())
+        if model is None:
+            return False
         self._keep(model, config, self.history_, self.confidence_)
-        weight = lessons.weight.copy()
-        weight[at] *= factor
-        return dataclasses.replace(lessons, weight=weight)
-
-    def _nearest(
-        self, learner: Any, lesson: SparseRows, y: NDArray[np.int32], weight: NDArray[np.float32]
-    ) -> tuple[ClassifierModel, NDArray[np.float64]] | None:
-        """Of models that get the lesson right, the one that changes the fewest answers to learnt documents.
-
-        They differ in the features whose weights may change: all, or those that few documents have.
-        """
-        best: tuple[float, tuple[ClassifierModel, NDArray[np.float64]]] | None = None
-        watched = self._watched_rows()
-        before = self.model_.scores_of_rows(watched, self.threads).argmax(axis=1)
-        documents = np.bincount(watched.ids, minlength=watched.columns)
-        for share in MOVABLE:
-            found = corrected(self.model_, learner, lesson, y, weight, documents <= share * len(watched))
-            if found is None:
-                continue
-            after = found[0].scores_of_rows(watched, self.threads).argmax(axis=1)
-            moved = float(np.mean(before != after))
-            if best is None or moved < best[0]:
-                best = moved, found
-            if moved <= 1 / WATCHED:
-                break
-        return None if best is None else best[1]
+        return True
 
     def _watched_rows(self) -> SparseRows:
         """The features of some learnt documents, evenly spaced; encoded once for each encoder."""
@@ -203,7 +174,10 @@ class DocumentLearning(DocumentPredictions):
             change = self._lessons.taught(more, np.atleast_1d(right))
             if change is None or self._learnt_on(change[0], more, *change[1:]):
                 return self
-            return self._learn_anew(change[0])
+            self._learn_anew(change[0])
+            if _few(more, change[0]) and (self.predict(more.texts) != np.asarray(more.labels)).any():
+                self._step(more)
+            return self
         config = self._config()
         increment = self._increment
         if increment is None and hasattr(self, "model_"):

@@ -1,15 +1,11 @@
-"""Take a few documents into a linear classifier by the smallest change of its weights.
+"""Take a few documents into a linear classifier by a small change of its weights.
 
-    min over w of  |w - w_0|^2 / 2 + sum_n C_n loss_n(w)          n: the documents of the lesson alone
+    w[., y] += b(y) d          b: the passive-aggressive update (Crammer et al. 2006) with Crammer and Singer's margin
 
-w_0 is what all earlier documents made, so this is the recipe's own objective with the duals of those documents held
-still. Dual coordinate ascent moves w along the rows x_n alone, w = w_0 + sum_n b_n x_n: the scores of another document
-x change by  b_n (x_n.x),  nothing if it shares no feature with the lesson. The smallest part of the step is taken that
-makes the documents right: earlier documents, which the step knows nothing of, would take part of it back. x_n may be
-confined to features that few documents have, since the step changes the scores of every document with the others.
-
-Learners without duals, counts among them, take the step of Crammer and Singer's margin, as wide as the gap by which the
-document is wrong (the passive-aggressive update of Crammer et al. 2006).
+d is the direction along which the scores of learnt documents change least (:mod:`chaffinch.recipes.quiet_direction`).
+The update makes the document right by as much as it was wrong; then the smallest part of the whole change is taken
+after which all documents of the lesson are right. The scores of another document x change by b (d . x), nothing if it
+shares no feature with the lesson.
 """
 
 from dataclasses import replace
@@ -25,46 +21,35 @@ from chaffinch.learners.examples import DocumentExamples
 from chaffinch.learners.naive_bayes import ComplementNaiveBayes, MultinomialNaiveBayes
 from chaffinch.model.classifier import ClassifierModel
 from chaffinch.model.quantised import quantised
+from chaffinch.recipes.quiet_direction import quiet_direction, shared_features
 
-ROUNDS = 10  # visits to each document of a lesson of several
-DOUBLINGS = 5  # of the weight of a document that is not right yet
-PARTS = (
-    0.125,
-    0.25,
-    0.375,
-    0.51,
-    0.625,
-    0.75,
-    0.875,
-    1.0,
-)  # of a step, the smallest that makes the documents right
+ROUNDS = 60  # visits to each document of the lesson at most
+HALVINGS = 6  # of the part of the whole change that is taken
 LEAST_MARGIN = 1e-3
 PASSIVE_AGGRESSIVE = DualCrammerSinger(C=1e6)
 
 
 def takes_steps(learner: Any) -> bool:
-    """Whether a learner's weights can take single documents in: they are linear, without a trained intercept."""
-    if isinstance(learner, CoordinateDual):
-        return not learner.bias
+    """Whether the weights of a learner can take single documents in: they are linear."""
     return isinstance(
-        learner, ChoiceSgd | ChoiceBatch | ChoicePerceptron | MultinomialNaiveBayes | ComplementNaiveBayes
+        learner,
+        CoordinateDual
+        | ChoiceSgd
+        | ChoiceBatch
+        | ChoicePerceptron
+        | MultinomialNaiveBayes
+        | ComplementNaiveBayes,
     )
 
 
 def corrected(
-    model: ClassifierModel,
-    learner: Any,
-    rows: SparseRows,
-    y: NDArray[np.int32],
-    weight: NDArray[np.floating],
-    movable: NDArray[np.bool_] | None = None,
-) -> tuple[ClassifierModel, NDArray[np.float64]] | None:
-    """The model that gives these documents their labels, and the factors of their weights that this took.
+    model: ClassifierModel, rows: SparseRows, y: NDArray[np.int32], learnt: SparseRows
+) -> ClassifierModel | None:
+    """The model that gives these documents their labels.
 
     None if weights alone do not do it: a document without known features, or two of the same text.
 
-    rows:    as the model's encoder makes them   y: int32 [N], the labels' ids   weight: [N]
-    movable: bool [F], the features whose weights may change; None: all
+    rows: as the model's encoder makes them   y: int32 [N], the labels' ids   learnt: rows of learnt documents
     """
     N, Y = len(rows), len(model.classes)
     data = DocumentExamples(
@@ -80,37 +65,44 @@ def corrected(
     )
     values, bounds = rows.weights().astype(np.float64), rows.ptr.tolist()
     which = [slice(bounds[n], bounds[n + 1]) for n in range(N)]
-    moving = values if movable is None else values * movable[rows.ids]
-    squares = [float(np.square(moving[at]).sum()) for at in which]
+    squares = [float(np.square(values[at]).sum()) for at in which]
     if not all(square > 0 for square in squares):
         return None
+    directions = [quiet_direction(values[at], _by_features(learnt, rows.ids[at])) for at in which]
     touched, place = np.unique(rows.ids, return_inverse=True)
     before = model.w[touched, :Y].astype(np.float64)
     w = before.copy()
     intercepts = model.w[-1, :Y].astype(np.float64)
-    alpha, factor = np.zeros((N, Y)), np.ones(N)
 
-    def scores(n: int) -> NDArray[np.float64]:
-        return np.asarray(values[which[n]] @ w[place[which[n]]] + intercepts)
+    def part_taken(part: float) -> ClassifierModel | None:
+        made = _with_rows(model, touched, before + part * (w - before))
+        return made if np.array_equal(made.scores_of_rows(rows, 1).argmax(axis=1), y) else None
 
-    for _ in range(DOUBLINGS + 1):
-        for _ in range(ROUNDS if N > 1 else 1):
-            for n in range(N):
-                if isinstance(learner, CoordinateDual):
-                    C = learner.C * float(weight[n] * factor[n])
-                    then, _ = learner.solve(data, n, scores(n), alpha[n], squares[n], C)
-                    change = learner.as_weights(data, n, then - alpha[n])
-                else:
-                    then = change = _update(data, n, scores(n), squares[n])
-                np.add.at(w, place[which[n]], moving[which[n], None] * change)
-                alpha[n] = then
-        for part in PARTS:
-            made = _with_rows(model, touched, before + part * (w - before))
-            right = made.scores_of_rows(rows, 1).argmax(axis=1) == y
-            if right.all():
-                return made, factor
-        factor[~right] *= 2
-    return None
+    made = None
+    for _ in range(ROUNDS):
+        for n in range(N):
+            scores = values[which[n]] @ w[place[which[n]]] + intercepts
+            change = _update(data, n, scores, squares[n])
+            np.add.at(w, place[which[n]], directions[n][:, None] * change)
+        if (made := part_taken(1.0)) is not None:
+            break
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS if made is not None else 0):
+        part = (low + high) / 2
+        if (smaller := part_taken(part)) is not None:
+            made, high = smaller, part
+        else:
+            low = part
+    return made
+
+
+def _by_features(learnt: SparseRows, ids: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Learnt documents by some features, which are in rising order; those with none of them are left out."""
+    at, documents, features = shared_features(ids, learnt.ptr, learnt.ids)
+    some, row = np.unique(documents, return_inverse=True)
+    dense = np.zeros((len(some), len(ids)))
+    dense[row, features] = learnt.weights()[at]
+    return dense
 
 
 def _update(

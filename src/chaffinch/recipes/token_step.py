@@ -1,15 +1,12 @@
 """Take a few sentences into any tagger with features of tokens, near the weights that it has.
 
-    min over d of  sum_t (x_t . d)^2 + |d|^2     subject to  x . d = 1
+    w[., gold] += s d / 2          w[., answer] -= s d / 2          x . d = 1
 
-    w[., gold] += s d / 2          w[., answer] -= s d / 2
-
-x are the features of a token that is wrong, x_t those of the tokens of learnt sentences: d is the direction along which
-the scores of learnt tokens change least while those of the wrong token change by s (the second-order perceptron of
-Cesa-Bianchi et al. 2005 has the same metric). It avoids frequent features, and those that learnt tokens share with the
-wrong one. Steps are small against the scores of the sentences and grow until every token is right; then the smallest
-part of the whole change is taken after which they still are. Weights of pairs of labels stay: they belong to all
-sentences.
+x are the features of a token that is wrong, d the direction along which the scores of learnt tokens change least
+(:mod:`chaffinch.recipes.quiet_direction`): a step changes the score of the gold label against the answer by s. Steps
+are small against the scores of the sentences and grow until every token is right; then the smallest part of the whole
+change is taken after which they still are. New features of the lesson get weights. Weights of pairs of labels stay:
+they belong to all sentences.
 
 Chains count labels, semi-Markov taggers places in a segment (:mod:`chaffinch.scorers.segments`); a search that decides
 label by label is corrected at its first wrong decision, since later ones may follow from it.
@@ -28,6 +25,7 @@ from chaffinch.model.encoders import EncodedTable, IdRows, TemplateEncoder
 from chaffinch.model.incremental import IncrementalModel
 from chaffinch.model.potentials import Additive, LocallyNormalised
 from chaffinch.model.segments import SegmentModel
+from chaffinch.recipes.quiet_direction import quiet_direction, shared_features
 from chaffinch.scorers.segments import SegmentScorer, places_of
 from chaffinch.search import Beam
 from chaffinch.text.document import LABEL, WORD
@@ -43,7 +41,7 @@ Ids: TypeAlias = NDArray[np.int32]
 Weights: TypeAlias = NDArray[np.float32]
 Steppable: TypeAlias = ChainModel | IncrementalModel | SegmentModel
 # Features of the lesson that learnt tokens have: tokens, places among the features, values.
-Shared: TypeAlias = tuple[NDArray[np.int64], Ids, NDArray[np.float64]]
+Shared: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 # Where sentences are wrong: tokens, gold columns, columns of the answer.
 Differences: TypeAlias = tuple[NDArray[np.int64], Ids, Ids]
 
@@ -72,7 +70,7 @@ def corrected_tokens(
     scores = np.zeros((lesson.n_tokens, w.shape[1]))
     np.add.at(scores, owner, w[place])
     size = FIRST_STEP * max(float((scores.max(axis=1) - scores.mean(axis=1)).mean()), 1e-3)
-    shared = _sharing(encoder.rows(learnt, threads), touched)
+    shared = _shared(encoder.rows(learnt, threads), touched)
     directions: dict[int, NDArray[np.float64]] = {}
     for number in range(ROUNDS * DOUBLINGS + 1):
         found = _differences(_with_token_weights(small, w), lesson, gold, threads)
@@ -82,7 +80,7 @@ def corrected_tokens(
             at = slice(rows.ptr[t], rows.ptr[t + 1])
             if t not in directions:
                 values = None if rows.values is None else rows.values[at]
-                directions[t] = quiet_direction(place[at], values, shared, len(touched))
+                directions[t] = _direction(place[at], values, shared, len(touched))
             step = size * 2 ** (number // ROUNDS) * directions[t] / 2
             np.add.at(w, (place[at], right), step.astype(np.float32))
             np.add.at(w, (place[at], wrong), -step.astype(np.float32))
@@ -116,35 +114,23 @@ def _grown(model: Steppable, lesson: TokenTable, threads: int) -> tuple[Steppabl
     return _with_token_weights(model, np.concatenate([w, new]), TemplateEncoder(features)), rows
 
 
-def _sharing(rows: IdRows, ids: Ids) -> Shared:
-    """Where tokens have some of these sorted features."""
-    place = np.searchsorted(ids, rows.ids)
-    at = np.flatnonzero(ids[np.minimum(place, len(ids) - 1)] == rows.ids)
-    owner = np.searchsorted(rows.ptr, at, side="right") - 1
-    values = np.ones(len(at)) if rows.values is None else rows.values[at].astype(np.float64)
-    return owner, place[at].astype(np.int32), values
+def _shared(rows: IdRows, features: Ids) -> Shared:
+    """Where learnt tokens have features of the lesson, which are in rising order."""
+    at, tokens, places = shared_features(features, rows.ptr, rows.ids)
+    return tokens, places, np.ones(len(at)) if rows.values is None else rows.values[at].astype(np.float64)
 
 
-def quiet_direction(
-    features: NDArray[np.int64],
-    values: NDArray[np.float32] | None,
-    shared: Shared,
-    F: int,
-) -> NDArray[np.float64]:
-    """d of a token, for its features alone; none if it has no features.
-
-    shared: tokens, features and values of learnt tokens   F: the number of features in all
-    """
-    x = np.ones(len(features)) if values is None else values.astype(np.float64)
-    place = np.full(F, -1)
-    place[features] = np.arange(len(features))
-    owner, ids, amounts = shared
-    at = np.flatnonzero(place[ids] >= 0)
-    tokens, row = np.unique(owner[at], return_inverse=True)
-    learnt = np.zeros((len(tokens), len(features)))
-    np.add.at(learnt, (row, place[ids[at]]), amounts[at])
-    d = np.linalg.solve(learnt.T @ learnt + np.eye(len(features)), x)
-    return np.asarray(d / max(float(x @ d), 1e-9), np.float64)
+def _direction(place: NDArray[np.int64], values: Any, shared: Shared, F: int) -> NDArray[np.float64]:
+    """The direction d of a token with  x . d = 1,  for its features: ``place`` among the F features of the lesson."""
+    own = np.full(F, -1)
+    own[place] = np.arange(len(place))
+    tokens, features, amounts = shared
+    at = np.flatnonzero(own[features] >= 0)
+    some, row = np.unique(tokens[at], return_inverse=True)
+    learnt = np.zeros((len(some), len(place)))
+    np.add.at(learnt, (row, own[features[at]]), amounts[at])
+    x = np.ones(len(place)) if values is None else values.astype(np.float64)
+    return quiet_direction(x, learnt) / max(float(x @ x), 1e-9)
 
 
 def gives_gold(model: TaggingModel, table: TokenTable, threads: int) -> bool:
