@@ -13,8 +13,13 @@ from chaffinch.cache import Cache, CacheWriter
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.blocks import BlockEncoder
 from chaffinch.features.encoder import FeatureEncoder
+from chaffinch.learners.block_online import BlockOnline
 from chaffinch.learners.block_sgd import BlockSgd, ExampleBlocks, mixtures
+from chaffinch.learners.examples import SentenceExamples
+from chaffinch.learners.problem import Problem
 from chaffinch.learners.training import train_passes
+from chaffinch.model.chain_weights import ChainWeights
+from chaffinch.model.potentials import Additive
 from chaffinch.modelfile import Packed
 from chaffinch.recipes import crf_blocks
 from chaffinch.recipes.crf import CrfModels
@@ -28,9 +33,12 @@ from chaffinch.recipes.crf_blocks import (
 )
 from chaffinch.recipes.crf_config import Crf
 from chaffinch.recipes.crf_problem import CrfLayout, crf_problem, margin_costs
-from chaffinch.recipes.encoding import encoded, inner_labels, suggested_preset
+from chaffinch.recipes.encoding import encoded, encoded_without_labels, inner_labels, suggested_preset
+from chaffinch.recipes.perceptron import MiraTagger, StructuredPerceptron, learner_of
+from chaffinch.recipes.perceptron_blocks import train_online_blocks
 from chaffinch.recipes.recipe import TaggingTask
 from chaffinch.recipes.rules import LabelRules
+from chaffinch.scorers import Layout, Linear
 from chaffinch.text.table import TokenTable
 
 
@@ -212,6 +220,78 @@ def test_training_goes_on_from_a_checkpoint_with_the_same_bytes(
         train_blocks(replace(task, on_epoch=steps.append), Crf(c2=0.7))
 
 
+ONLINE = [
+    StructuredPerceptron(epochs=3),
+    StructuredPerceptron(epochs=2, margin=0.0, average=False, min_count=2),
+]
+ONLINE_RULES = [*ONLINE, MiraTagger(epochs=2, k=2), MiraTagger(epochs=2, rule="arow")]
+
+
+@pytest.mark.parametrize("config", ONLINE_RULES)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_online_learning_from_a_cache_is_that_in_memory_bit_by_bit(
+    tmp_path: Path, config: StructuredPerceptron | MiraTagger, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chaffinch.recipes.crf_blocks.MIXED", 2)
+    cache = cached(tmp_path / "c", corpus())
+    made = train_online_blocks(CachedTask(cache, ("w",), seed=5, threads=threads), config).model
+
+    task = TaggingTask(cache.table(), ("w",))
+    inner = inner_labels(task, config.inside)
+    encoder, rows = encoded_without_labels(task, config, inner)
+    rules = LabelRules.of(config, task, inner)
+    problem = Problem(
+        rules.chain(len(inner.labels.inner)),
+        Linear(Layout.chain(encoder.n_features, len(inner.labels.inner))),
+        SentenceExamples(rows.sentences, rows.ptr, rows.ids, inner.y),
+    )
+    learner = BlockOnline(rule=learner_of(config, 5), mixed=2, sizes=cache.sentences_by_block)
+    scorer = train_passes(learner, problem).made
+    assert same(
+        made.packed(), replace(made, source=Additive(rules.put_into(ChainWeights.of(scorer, None)))).packed()
+    )
+    plain = list(learner.generic(problem))[-1].model()
+    np.testing.assert_allclose(scorer.w, plain.w, atol=1e-4)
+
+
+@pytest.mark.parametrize("config", [ONLINE[0], MiraTagger(epochs=3, rule="arow")])
+@pytest.mark.parametrize("stop", [1, 4, 9])
+def test_online_learning_goes_on_from_a_checkpoint_with_the_same_bytes(
+    tmp_path: Path, config: StructuredPerceptron | MiraTagger, stop: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chaffinch.learners.training.CHECKPOINT_SECONDS", -1.0)
+    monkeypatch.setattr("chaffinch.learners.training.CHECKPOINT_SHARE", 0)
+    monkeypatch.setattr("chaffinch.recipes.crf_blocks.MIXED", 2)
+    cache = cached(tmp_path / "c", corpus(), tokens=150)
+    whole = train_online_blocks(CachedTask(cache, ("w",)), config).model.packed()
+    seen = 0
+
+    def killed(progress: Any) -> None:
+        nonlocal seen
+        seen += progress.task != "counting"
+        if seen == stop:
+            raise KeyboardInterrupt
+
+    task = CachedTask(cache, ("w",), checkpoint=tmp_path / "point", on_epoch=killed)
+    with pytest.raises(KeyboardInterrupt):
+        train_online_blocks(task, config)
+    assert (tmp_path / "point").exists()
+    again = train_online_blocks(replace(task, on_epoch=lambda _: True), config)
+    assert same(again.model.packed(), whole)
+    assert not (tmp_path / "point").exists()
+
+
+def test_a_perceptron_learns_from_a_generator(tmp_path: Path) -> None:
+    X, y = labelled_sentences(300)
+    tagger = Tagger("perceptron").fit(iter(zip(X, y, strict=True)))
+    found = tagger.predict(X)
+    assert np.mean([a == b for a, b in zip(found, y, strict=True)]) > 0.95
+    tagger.save(tmp_path / "m.chaff")
+    assert load(tmp_path / "m.chaff").predict(X) == found
+    with pytest.raises(ConfigError, match="forbid needs training in memory"):
+        Tagger(StructuredPerceptron(forbid="O->O")).fit(iter(zip(X, y, strict=True)))
+
+
 @pytest.mark.parametrize(
     "config",
     [
@@ -260,7 +340,7 @@ def test_a_tagger_learns_from_a_generator_as_from_a_cache(tmp_path: Path) -> Non
 
 def test_what_cannot_be_learnt_block_by_block_is_refused(tmp_path: Path) -> None:
     X, y = labelled_sentences(20)
-    with pytest.raises(ConfigError, match="recipe crf"):
+    with pytest.raises(ConfigError, match="recipes crf, perceptron and mira"):
         Tagger("hmm").fit(iter(zip(X, y, strict=True)))
     with pytest.raises(ConfigError, match="sample_weight"):
         Tagger().fit(iter(zip(X, y, strict=True)), sample_weight=[1.0] * 20)

@@ -56,6 +56,9 @@ finally:
 """
 
 
+FLAGS = {"perceptron": ["--recipe", "perceptron", "--epochs", "3"]}
+
+
 def column_file(path: Path, n: int = 900, seed: int = 0) -> Path:
     rng = np.random.default_rng(seed)
     lines = []
@@ -82,7 +85,7 @@ def document_file(path: Path, n: int = 500) -> Path:
     return path
 
 
-def command(data: Path, model: Path, cache: Path) -> list[str]:
+def command(data: Path, model: Path, cache: Path, kind: str = "") -> list[str]:
     arguments = [
         "train",
         str(data),
@@ -92,16 +95,17 @@ def command(data: Path, model: Path, cache: Path) -> list[str]:
         str(cache),
         "--threads",
         "1",
-        *(["--passes", "3"] if data.suffix == ".tsv" else ["--features", "words"]),
+        *FLAGS.get(kind, ["--passes", "3"] if data.suffix == ".tsv" else ["--features", "words"]),
     ]
     return [sys.executable, "-W", "ignore", "-c", SLOW, *arguments]
 
 
-@pytest.mark.parametrize("kind", ["sentences", "documents"])
+@pytest.mark.parametrize("kind", ["sentences", "documents", "perceptron"])
 def test_a_run_that_is_killed_at_any_moment_ends_with_the_same_bytes(tmp_path: Path, kind: str) -> None:
-    data = column_file(tmp_path / "d.tsv") if kind == "sentences" else document_file(tmp_path / "d.csv")
+    data = document_file(tmp_path / "d.csv") if kind == "documents" else column_file(tmp_path / "d.tsv")
     folder, model = tmp_path / "cache", tmp_path / "m.chaff"
-    subprocess.run(command(data, tmp_path / "whole.chaff", folder), check=True, timeout=300)
+    held = "documents" if kind == "documents" else "sentences"
+    subprocess.run(command(data, tmp_path / "whole.chaff", folder, kind), check=True, timeout=300)
     wanted = (tmp_path / "whole.chaff").read_bytes()
     assert not folder.exists()
 
@@ -111,12 +115,12 @@ def test_a_run_that_is_killed_at_any_moment_ends_with_the_same_bytes(tmp_path: P
 
     moments: list[Callable[[set[float]], bool]] = [
         lambda _: any(folder.glob(".*part*")),
-        lambda _: (folder / f"{kind}.cache").exists(),
+        lambda _: (folder / f"{held}.cache").exists(),
         lambda seen: len(seen) >= 2,
         lambda seen: len(seen) >= 6,
     ]
     for now in moments:
-        started = subprocess.Popen(command(data, model, folder), stderr=subprocess.DEVNULL)
+        started = subprocess.Popen(command(data, model, folder, kind), stderr=subprocess.DEVNULL)
         seen: set[float] = set()
         while started.poll() is None and not now(seen - {0.0}):
             seen.add(saved())
@@ -126,7 +130,7 @@ def test_a_run_that_is_killed_at_any_moment_ends_with_the_same_bytes(tmp_path: P
         started.wait()
         assert not model.exists()
     assert saved() > 0
-    subprocess.run(command(data, model, folder), check=True, timeout=300, stdout=subprocess.DEVNULL)
+    subprocess.run(command(data, model, folder, kind), check=True, timeout=300, stdout=subprocess.DEVNULL)
     assert model.read_bytes() == wanted
     assert (
         list(folder.iterdir()) == []

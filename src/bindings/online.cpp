@@ -20,7 +20,7 @@ class ChainTrainer {
                  std::int64_t cells, const std::string& rule, double amount, std::int64_t k,
                  Maybe<std::uint8_t, 2> transitions, Maybe<std::uint8_t, 1> start_allowed,
                  Maybe<std::uint8_t, 1> end_allowed, Values values)
-        : data_(std::move(sentences), std::move(ptr), std::move(ids), std::move(gold), F, Y, std::move(values)),
+        : F_(F), Y_(Y), data_(std::move(sentences), std::move(ptr), std::move(ids), std::move(gold), F, Y, std::move(values)),
           transitions_(std::move(transitions)), start_allowed_(std::move(start_allowed)),
           end_allowed_(std::move(end_allowed)), rule_(rule_named(rule, amount)),
           weights_(cells, learners::is_confident(rule_)),
@@ -52,7 +52,27 @@ class ChainTrainer {
 
     auto weights(bool average) const { return mean_of(weights_, average); }
 
+    void take(In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids, In<std::int32_t> gold, Values values) {
+        data_ = Labelled(std::move(sentences), std::move(ptr), std::move(ids), std::move(gold), F_, Y_, std::move(values));
+        search_.take(data_.examples, data_.gold());
+    }
+
+    auto state() const {
+        const auto copied = [](std::span<const float> x) { return given(std::vector<float>(x.begin(), x.end())); };
+        return std::tuple(copied(weights_.all_w()), copied(weights_.all_u()), copied(weights_.all_sigma()), weights_.time());
+    }
+
+    void resume(In<float> w, In<float> u, In<float> sigma, std::int64_t time) {
+        const auto cells = static_cast<std::size_t>(weights_.size());
+        expect(w.size() == cells && u.size() == cells && sigma.size() == weights_.all_sigma().size(),
+               "w, u and sigma must be as long as the weights");
+        expect(time >= 0, "time must be >= 0");
+        weights_.resume(span(w), span(u), span(sigma), time);
+        search_.forget_weights();
+    }
+
   private:
+    std::int64_t F_, Y_;
     Labelled data_;
     Maybe<std::uint8_t, 2> transitions_;
     Maybe<std::uint8_t, 1> start_allowed_, end_allowed_;
@@ -76,6 +96,12 @@ void bind_online(nb::module_& m) {
         .def("epoch", &ChainTrainer::epoch, nb::arg("order").noconvert(),
              "One pass in this order: labels decided, mistakes among them, updates.")
         .def("begin", &ChainTrainer::begin, nb::arg("w").noconvert(), "Start from these weights; the mean counts from here.")
+        .def("take", &ChainTrainer::take, nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(),
+             nb::arg("ids").noconvert(), nb::arg("gold").noconvert(), nb::arg("values").noconvert() = nb::none(),
+             "Learn from other sentences from now on; the weights stay.")
+        .def("state", &ChainTrainer::state, "w, the sums of the average, variances (or none) and steps: all to go on from.")
+        .def("resume", &ChainTrainer::resume, nb::arg("w").noconvert(), nb::arg("u").noconvert(),
+             nb::arg("sigma").noconvert(), nb::arg("time"), "Go on from a state.")
         .def("weights", &ChainTrainer::weights, nb::arg("average") = true, "w, or its mean over the steps so far.");
 }
 

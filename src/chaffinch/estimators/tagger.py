@@ -33,6 +33,8 @@ from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, TaggingTask
 from chaffinch.recipes.calibration import calibrate
 from chaffinch.recipes.crf_blocks import CachedTask, train_blocks
 from chaffinch.recipes.crf_config import Crf
+from chaffinch.recipes.perceptron import MiraTagger, StructuredPerceptron
+from chaffinch.recipes.perceptron_blocks import train_online_blocks
 from chaffinch.search.label_rules import OF_TOKENS, Rule, RuleBook, rules_as_data, rules_of
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable
@@ -98,7 +100,8 @@ class Tagger(TagLearning):
 
         An iterator of pairs (sentence, labels), a reader of Arrow's batches and a :class:`Cache` are learnt block by
         block, so that they need not fit in memory; so are all sentences if ``cache`` names a folder for their ids. Such
-        a CRF is found by SGD, nothing is chosen by cross-validation, and probabilities are not calibrated.
+        a CRF is found by SGD; perceptron and MIRA learn as in memory. Nothing is chosen by cross-validation, and
+        probabilities are not calibrated.
 
         ``sample_weight`` scales the loss of each sentence: 2 counts as much as the sentence given twice, 0 as its
         absence. Recipes without a loss refuse it, hmm and emission count and need whole numbers. A label may be None
@@ -126,9 +129,11 @@ class Tagger(TagLearning):
     ) -> "Tagger":
         """Learn from a cache. checkpoint: file from which a run that was stopped goes on."""
         config = self._config()
-        if not isinstance(config, Crf):
+        if not isinstance(config, Crf | StructuredPerceptron | MiraTagger):
             name = TAGGERS.by_config(config).name
-            raise ConfigError(f"training from a cache is for the recipe crf; {name} needs training in memory")
+            raise ConfigError(
+                f"training from a cache is for the recipes crf, perceptron and mira; {name} needs training in memory"
+            )
         columns = [name for name in cache.columns if name != LABEL]
         rules = _checked_rules(self.rules, cache.block(0)) if self.rules else ()
         task = CachedTask(
@@ -142,7 +147,7 @@ class Tagger(TagLearning):
             checkpoint=checkpoint,
             sharding=self.sharding,
         )
-        trained = train_blocks(task, config)
+        trained = train_blocks(task, config) if isinstance(config, Crf) else train_online_blocks(task, config)
         self.shards_ = None if trained.shards is None else trained.shards.as_dict()
         self.model_, self.confidence_, self.choice_ = trained.model, None, None
         self.rules_, self.columns_, self._features = rules, tuple(columns), self.features

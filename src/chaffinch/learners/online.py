@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chaffinch.knobs import knob
 from chaffinch.learners.learner import Learner
@@ -56,7 +57,11 @@ class OnlineLearner(Learner):
         """The function that updates this scorer: the rule, or the rule with state between steps."""
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
-        """The loop over the protocols; ``total`` is the sum of w over the steps up to ``summed``."""
+        """The loop over the protocols."""
+        return self.loop(problem, lambda epoch: example_order(len(problem.examples), self.seed, epoch))
+
+    def loop(self, problem: Problem, order: Callable[[int], NDArray[np.int64]]) -> Iterator[Pass]:
+        """The same in any order, by epoch; ``total`` is the sum of w over the steps up to ``summed``."""
         structure, weight = problem.costed, problem.weights()
         scorer = problem.scorer.with_weights(problem.scorer.w)
         move = self.mover(scorer)
@@ -70,7 +75,7 @@ class OnlineLearner(Learner):
 
         for number in range(1, self.epochs + 1):
             wrong = 0
-            for n in example_order(len(problem.examples), self.seed, number).tolist():
+            for n in order(number).tolist():
                 x, y = problem.examples[n]
                 mistakes = found_mistakes(self, structure, scorer, x, y)
                 if mistakes:

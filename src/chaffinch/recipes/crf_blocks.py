@@ -45,6 +45,7 @@ from chaffinch.recipes.encoding import (
     FEW,
     OUTSIDE,
     InnerLabels,
+    TemplateFeatures,
     as_bio,
     new_encoder,
     refuse_empty,
@@ -213,7 +214,7 @@ def train_blocks(task: CachedTask, config: Crf) -> Trained:
     if task.cache.n_tokens == 0:
         raise ConfigError("expected at least one sentence to train on, got none")
     labels = BlockLabels.of(task.cache, config.inside)
-    encoder, by_block = _encoded(task, config, labels)
+    encoder, by_block = encoded_blocks(task, config, labels)
     Y = len(labels.labels.inner)
     shape = CrfLayout(encoder.n_features, Y)
     chosen = objective(config, labels, encoder, task.cache.n_tokens)
@@ -319,8 +320,10 @@ def finished(models: CrfModels, made: Linear, config: Crf) -> Any:
     return replace(models, encoder=encoder, shape=lean).smaller(small, least, config.bits)
 
 
-def _encoded(task: CachedTask, config: Crf, labels: BlockLabels) -> tuple[FeatureEncoder, BlockEncoder]:
-    """The encoder, fitted block by block."""
+def encoded_blocks(
+    task: CachedTask, config: TemplateFeatures, labels: BlockLabels, tables: int = 1
+) -> tuple[FeatureEncoder, BlockEncoder]:
+    """The encoder, fitted block by block. tables: of the size of the weights that the learner has in memory."""
     sample = task.sample()
     shown = TaggingTask(sample, task.columns, features=task.features, threads=task.threads)
     encoder = new_encoder(shown, config, preset=suggested_preset(shown, labels.inner(sample)))
@@ -335,7 +338,7 @@ def _encoded(task: CachedTask, config: Crf, labels: BlockLabels) -> tuple[Featur
         encoder,
         lambda: (task.block(k) for k in range(task.cache.n_blocks)),
         sample=sample,
-        most=MOST_WEIGHT_BYTES // (4 * CrfLayout(1, len(labels.labels.inner)).S),
+        most=MOST_WEIGHT_BYTES // (4 * tables * CrfLayout(1, len(labels.labels.inner)).S),
         watch=watch,
     )
     if encoder.label_templates:

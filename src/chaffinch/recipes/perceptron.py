@@ -71,14 +71,20 @@ class MiraTagger(TransitionRules, OnlineTagger):
 
 def train_perceptron(task: TaggingTask, config: StructuredPerceptron) -> Trained:
     """The structured perceptron."""
-    shared: dict[str, Any] = {"epochs": config.epochs, "seed": task.seed, "average": config.average}
-    learner = MarginPerceptron(margin=config.margin, **shared) if config.margin else Perceptron(**shared)
-    return _train_chain(task, config, learner)
+    return _train_chain(task, config, learner_of(config, task.seed))
 
 
 def train_mira(task: TaggingTask, config: MiraTagger) -> Trained:
     """MIRA, passive-aggressive or AROW on the chain."""
-    return _train_chain(task, config, named_learner(config, task.seed))
+    return _train_chain(task, config, learner_of(config, task.seed))
+
+
+def learner_of(config: StructuredPerceptron | MiraTagger, seed: int) -> OnlineLearner:
+    """The learner of a config."""
+    if isinstance(config, MiraTagger):
+        return named_learner(config, seed)
+    shared: dict[str, Any] = {"epochs": config.epochs, "seed": seed, "average": config.average}
+    return MarginPerceptron(margin=config.margin, **shared) if config.margin else Perceptron(**shared)
 
 
 def load(file: ModelFile) -> TaggingModel:

@@ -40,6 +40,9 @@ class ChainSearch {
 
     const scorers::SentenceRows& examples() const { return examples_; }
 
+    // Other sentences to learn from.
+    void take(const scorers::SentenceRows& examples, std::span<const std::int32_t> gold) { examples_ = examples, gold_ = gold; }
+
     // The weights were replaced.
     void forget_weights() { stale_ = true; }
 

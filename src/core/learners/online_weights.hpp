@@ -67,6 +67,17 @@ class OnlineWeights {
         time_ = 0, now_ = 0;
     }
 
+    // All that a training depends on: copies go to a checkpoint, and come back. sigma: empty without confidence.
+    std::span<const float> all_w() const { return w_; }
+    std::span<const float> all_u() const { return u_; }
+    std::span<const float> all_sigma() const { return sigma_; }
+    void resume(std::span<const float> w, std::span<const float> u, std::span<const float> sigma, std::int64_t time) {
+        std::ranges::copy(w, w_.begin());
+        std::ranges::copy(u, u_.begin());
+        std::ranges::copy(sigma, sigma_.begin());
+        time_ = time, now_ = static_cast<float>(time);
+    }
+
     void averaged(std::span<float> out) const; // [size]
 
   private:

@@ -1,0 +1,62 @@
+"""The structured perceptron and MIRA of a corpus that is not in memory, by features that are derived block by block."""
+
+import numpy as np
+
+from chaffinch.errors import ConfigError
+from chaffinch.learners.block_online import BlockOnline
+from chaffinch.learners.block_sgd import ExampleBlocks
+from chaffinch.learners.problem import Problem
+from chaffinch.learners.training import Checkpoint
+from chaffinch.model.chain import ChainModel
+from chaffinch.model.chain_weights import ChainWeights
+from chaffinch.model.encoders import TemplateEncoder
+from chaffinch.model.potentials import Additive
+from chaffinch.modelfile import fingerprint
+from chaffinch.recipes import crf_blocks
+from chaffinch.recipes.crf_blocks import BlockExamples, BlockLabels, CachedTask, encoded_blocks
+from chaffinch.recipes.encoding import InnerLabels
+from chaffinch.recipes.perceptron import MiraTagger, StructuredPerceptron, learner_of
+from chaffinch.recipes.recipe import TaggingTask, Trained
+from chaffinch.recipes.rules import LabelRules, TransitionRules
+from chaffinch.recipes.training import tag_score, train_in_place
+from chaffinch.scorers import Layout, Linear
+
+TABLES = 3  # of the size of the weights: these, the sums of their average, and the average or variances
+
+
+def train_online_blocks(task: CachedTask, config: StructuredPerceptron | MiraTagger) -> Trained:
+    """Count features block by block, learn mixture by mixture, keep the last epoch or, with dev data, the best."""
+    usual = TransitionRules()
+    for name in ("legal", "forbid", "need", "fixed"):
+        if getattr(config, name) != getattr(usual, name):
+            raise ConfigError(f"{name} needs training in memory; leave it out, or train without a cache")
+    if task.sharding is not None:
+        raise ConfigError(
+            "training in shards from a cache is for the recipe crf; leave out the engine or the cache"
+        )
+    if task.cache.n_tokens == 0:
+        raise ConfigError("expected at least one sentence to train on, got none")
+    labels = BlockLabels.of(task.cache, config.inside)
+    encoder, by_block = encoded_blocks(task, config, labels, TABLES)
+    inner = InnerLabels(labels.labels, np.zeros(0, np.int32), labels.scheme)
+    rules = LabelRules.of(config, TaggingTask(task.cache.block(0), task.columns), inner)
+    Y = len(labels.labels.inner)
+    examples = ExampleBlocks(task.cache.sentences_by_block, BlockExamples(task, by_block, labels).made)
+    problem = Problem(rules.chain(Y), Linear(Layout.chain(encoder.n_features, Y)), examples)
+    learner = BlockOnline(rule=learner_of(config, task.seed), mixed=crf_blocks.MIXED)
+
+    def model(scorer: Linear) -> ChainModel:
+        weights = rules.put_into(ChainWeights.of(scorer, None))
+        return ChainModel(TemplateEncoder(encoder), Additive(weights), inner.labels, needs=rules.needs)
+
+    asked = fingerprint([repr(config), str(task.seed), task.cache.fingerprint, *encoder.templates])
+    training = train_in_place(
+        task,
+        learner,
+        problem,
+        model=model,
+        held_out_score=None if task.dev is None else tag_score(task.dev, task.threads),
+        patience=config.patience,
+        checkpoint=None if task.checkpoint is None else Checkpoint(str(task.checkpoint), asked),
+    )
+    return Trained(model(training.made), training.history)
