@@ -10,7 +10,15 @@ from sklearn.base import clone
 import chaffinch
 from chaffinch import Tagger, samples
 from chaffinch.defaults import tags
-from chaffinch.defaults.tags import FEWEST, FOLDS, MeasuredTagger, TagCandidate, choose
+from chaffinch.defaults.tags import (
+    CALIBRATION_FOLDS,
+    FEWEST,
+    FOLDS,
+    Challenger,
+    MeasuredTagger,
+    TagCandidate,
+    choose,
+)
 from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.model.incremental import IncrementalModel
 from chaffinch.recipes import calibration
@@ -64,9 +72,13 @@ def test_the_same_is_chosen_for_any_number_of_threads_and_the_bytes_are_the_same
     assert (tmp_path / "1.chaff").read_bytes() == (tmp_path / "2.chaff").read_bytes()
 
 
-def test_the_folds_that_chose_calibrate_as_well(chosen, lines):
-    assert chosen.confidence_.folds == FOLDS
+def test_the_folds_that_chose_calibrate_unless_the_choice_was_cheap(monkeypatch, lines):
+    monkeypatch.setattr(tags, "CHEAP", 0.0)
+    assert Tagger(threads=1).fit(*lines).confidence_.folds == FOLDS
     assert Tagger(folds=0, threads=1).fit(*lines).confidence_ is None
+    assert Tagger(folds=4, threads=1).fit(*lines).confidence_.folds == 4
+    monkeypatch.setattr(tags, "CHEAP", 100.0)
+    assert Tagger(threads=1).fit(*lines).confidence_.folds == CALIBRATION_FOLDS
 
 
 def test_what_is_given_is_not_chosen(lines):
@@ -95,58 +107,130 @@ def test_recipes_that_remember_decided_labels_are_chosen_if_the_chain_cannot():
     assert tagger.score(new, gold) > plain.score(new, gold) + 0.02
 
 
+def of_questions(n=120):
+    X, y = questions(n)
+    table = TokenTable.from_lists({"w": X, "y": y})
+    return TaggingTask(table=table, columns=("w",), features=["w[0]"], threads=1)
+
+
+@pytest.fixture
+def trained_configs(monkeypatch):
+    """The configs of all models that are trained from here on."""
+    trained, configs = tags.TAGGERS.trained, []
+
+    def counted(part, config):
+        configs.append(config)
+        return trained(part, config)
+
+    monkeypatch.setattr(type(tags.TAGGERS), "trained", staticmethod(counted))
+    return configs
+
+
+WORSE = {"c2": 1e4, "margin": 0.0}
+
+
 def test_a_challenger_that_is_no_better_does_not_win(monkeypatch):
-    X, y = questions(120)
+    monkeypatch.setattr(tags, "CHALLENGERS", (Challenger("crf", {"margin": 4.0, "c2": 1.0}, 0.0),))
+    assert choose(of_questions()).choice.settings == {}
+
+
+def test_a_challenger_that_is_behind_after_a_fold_is_dropped(monkeypatch, trained_configs):
+    monkeypatch.setattr(tags, "CHALLENGERS", (Challenger("crf", WORSE, 0.0),))
+    assert choose(of_questions()).choice.settings == {}
+    assert [config.c2 for config in trained_configs] == [None, 1e4] + [None] * (FOLDS - 1)
+
+
+def test_variants_are_tried_only_if_what_they_vary_is_ahead_after_a_fold(monkeypatch, trained_configs):
+    wide = Challenger("crf", WORSE, 0.5)
+    monkeypatch.setattr(
+        tags, "CHALLENGERS", (wide, Challenger("crf", tags.ELASTIC_NET, after=wide), Challenger("greedy"))
+    )
+    choose(of_questions())
+    assert {getattr(config, "c1", None) for config in trained_configs} == {0.0, None}
+
+
+def counted_race(monkeypatch, task, right):
+    """A race in which candidates label the given numbers of tokens correctly, and the candidate of each fold."""
+    race, folds = tags._Race(task, None, task.table.n_tokens), []
+    of = np.full(task.table.n_sentences, 10.0)
+
+    def trained(candidate, k):
+        folds.append((candidate.recipe, k))
+        halves = np.array_split(right[candidate.recipe], FOLDS), np.array_split(of, FOLDS)
+        return tags._Fold(halves[0][k], halves[1][k], (None, None))
+
+    monkeypatch.setattr(race, "_trained", trained)
+    return race, folds
+
+
+def test_one_fold_decides_if_the_lead_is_large_and_two_if_it_is_not(monkeypatch):
+    task = of_questions(200)
+    crf = np.random.RandomState(0).randint(5, 9, 200).astype(float)
+    far = {"crf": crf, "greedy": crf + (np.arange(200) % 2)}
+    race, folds = counted_race(monkeypatch, task, far)
+    race.meet(TagCandidate(race.best.features, "greedy"), 1.0)
+    assert race.best.recipe == "greedy"
+    assert folds == [("greedy", 0), ("crf", 0)]
+    near = {"crf": crf, "greedy": crf + (np.arange(200) % 50 == 0)}
+    race, folds = counted_race(monkeypatch, task, near)
+    race.meet(TagCandidate(race.best.features, "greedy"), 1.0)
+    assert race.best.recipe == "greedy"
+    assert [k for _, k in folds] == [0, 0, 1, 1]
+
+
+def test_a_challenger_whose_lead_will_fall_short_is_dropped(monkeypatch):
+    crf = np.random.RandomState(0).randint(5, 9, 200).astype(float)
+    race, folds = counted_race(
+        monkeypatch, of_questions(200), {"crf": crf, "greedy": crf + (np.arange(200) % 50 == 0)}
+    )
+    race.meet(TagCandidate(race.best.features, "greedy"), 50.0)
+    assert race.best.recipe == "crf"
+    assert [k for _, k in folds] == [0, 0]
+
+
+@pytest.mark.parametrize("sample", ["ingredients", "posts"])
+def test_the_choice_costs_at_most_its_budget_of_counted_work(monkeypatch, sample):
+    made, init = [], tags._Race.__init__
+
+    def kept(race, *given):
+        init(race, *given)
+        made.append(race)
+
+    monkeypatch.setattr(tags._Race, "__init__", kept)
+    X, y = sentences(sample, "train", 300)
     table = TokenTable.from_lists({"w": X, "y": y})
-    task = TaggingTask(table=table, columns=("w",), features=["w[0]"], threads=1)
-    monkeypatch.setattr(tags, "CHALLENGERS", (("crf", {"margin": 4.0, "c2": 1.0}, 0.0),))
-    assert choose(task).choice.settings == {}
+    task = TaggingTask(table=table, columns=("w",), threads=1)
+    chosen = choose(task).choice
+    full = made[0].spent
+    assert 0 < full <= tags.BUDGET * made[0].work(chosen.recipe, table.n_tokens)
+    monkeypatch.setattr(tags, "BUDGET", 1.0)
+    chosen = choose(task).choice
+    assert made[1].spent < full
+    # The last fold of the winner is trained in any case.
+    assert made[1].spent <= 2 * made[1].work(chosen.recipe, table.n_tokens)
 
 
-def test_a_challenger_that_is_not_ahead_after_a_fold_is_dropped(monkeypatch):
-    X, y = questions(120)
-    table = TokenTable.from_lists({"w": X, "y": y})
-    task = TaggingTask(table=table, columns=("w",), features=["w[0]"], threads=1)
-    monkeypatch.setattr(tags, "CHALLENGERS", (("crf", {"c2": 1e4, "margin": 0.0}, 0.0),))
-    trained, folds = tags.TAGGERS.trained, []
+def test_folds_of_one_preset_are_encoded_once(monkeypatch, lines):
+    fitted, fit = [], FeatureEncoder.fit
 
-    def counted(part, config):
-        folds.append(config.c2)
-        return trained(part, config)
+    def counted(encoder, table):
+        fitted.append((str(encoder.features), table.n_sentences, table.columns["w"].ids[:20].tobytes()))
+        return fit(encoder, table)
 
-    monkeypatch.setattr(type(tags.TAGGERS), "trained", staticmethod(counted))
-    assert choose(task).choice.settings == {}
-    assert folds == [None] * FOLDS + [1e4]
+    monkeypatch.setattr(FeatureEncoder, "fit", counted)
+    table = TokenTable.from_lists({"w": lines[0], "y": lines[1]})
+    choose(TaggingTask(table=table, columns=("w",), threads=1))
+    assert len(fitted) == len(set(fitted))
 
 
-def test_the_l1_penalty_is_tried_only_if_the_wide_margin_is_ahead_after_a_fold(monkeypatch):
-    X, y = questions(120)
-    table = TokenTable.from_lists({"w": X, "y": y})
-    task = TaggingTask(table=table, columns=("w",), features=["w[0]"], threads=1)
-    worse = {"c2": 1e4, "margin": 0.0}
-    monkeypatch.setattr(tags, "WIDE_MARGIN", worse)
-    monkeypatch.setattr(tags, "CHALLENGERS", (("crf", worse, 0.5), ("crf", tags.ELASTIC_NET, 1.0)))
-    trained, penalties = tags.TAGGERS.trained, []
-
-    def counted(part, config):
-        penalties.append((config.c1, config.c2))
-        return trained(part, config)
-
-    monkeypatch.setattr(type(tags.TAGGERS), "trained", staticmethod(counted))
-    assert choose(task).choice.settings == {}
-    assert penalties == [(0.0, None)] * FOLDS + [(0.0, 1e4)]
-
-
-def test_a_challenger_whose_lead_will_fall_short_is_dropped(monkeypatch, lines):
-    X, y = lines
-    table = TokenTable.from_lists({"w": X, "y": y})
-    race = tags._Race(TaggingTask(table=table, columns=("w",), threads=1), None)
-    best = race.begin()
-    better = np.minimum(best.right + (np.arange(len(best.right)) % 20 == 0), best.of)
-    counts = iter(np.array_split(better, FOLDS))
-    monkeypatch.setattr(race, "_counts", lambda model, held: ((right := next(counts)), best.of[: len(right)]))
-    assert race._measured(TagCandidate(best.candidate.features, "greedy"), best, 50.0) is None
-    assert len(list(counts)) == FOLDS - 2
+def test_training_of_folds_stops_after_the_passes_that_rank(monkeypatch, lines):
+    monkeypatch.setattr(tags, "MOST_PASSES", {"crf": 3})
+    table = TokenTable.from_lists({"w": lines[0], "y": lines[1]})
+    race = tags._Race(TaggingTask(table=table, columns=("w",), threads=1), None, table.n_tokens)
+    race.measured(race.best, 1)
+    passes = race.spent / race.parts[0][0].n_tokens - tags.ENCODING
+    step, by_label, _ = tags.WORK["crf"]
+    assert passes / (step + by_label * race.labels) == pytest.approx(3)
 
 
 def test_rare_spans_are_calibrated_on_more_folds_than_large_data_need(monkeypatch, lines):

@@ -1,22 +1,23 @@
 """Choose the features and the recipe of a tagger if they are not given, by cross-validation in the training data.
 
 The fixed rule is the preset that the columns and labels suggest, with the default CRF. It is compared with challengers
-on three folds of contiguous sentences:
+on the two halves of the sentences, each tagged by a model of the other half:
 
 1. Other presets, with the default CRF.
-2. With the winning preset: a CRF with a wider margin, one with an L1 penalty besides, and recipes of other kinds.
+2. With the winning preset: a CRF with a wider margin, one with an L1 penalty besides, a structured SVM, and recipes
+   that decide label by label.
 
-A challenger that is not ahead after a fold is dropped, and so is one whose lead after two folds, if it stays as it is,
-will fall clearly short of the one that it needs. It wins if it is ahead by more than one standard error of the
-difference after all folds. The CRF with an L1 penalty is tried only if the one with the wider margin is ahead after
-the first fold. A CRF with another margin needs half a standard error: it can continue training and has
-probabilities, as the default does. Recipes that decide label by label need two: they have no k best labellings and no
-distribution over them.
+A challenger is compared on one half first. It is dropped if it is clearly behind there, or if its lead is too small to
+become what it needs; it wins at once if its lead is far larger; otherwise the other half decides. It wins if it is
+ahead by more than one standard error of the difference, or half of one if it is a CRF, which has probabilities and
+continues training as the default does. Some challengers are tried only if a similar one did well on the first half.
+The halves are contiguous: sentences of one document must not be on both sides.
 
-The budget is a number of tokens, so the choice is the same on any machine: data beyond ``MOST`` tokens keep the fixed
-rule, and at most ``SAMPLE`` tokens are used to choose, fewer with more than ``FEW_LABELS`` labels. The default costs
-three trainings on two thirds of these, and each challenger one, or three if it stays ahead. If all sentences were used,
-the models of the winner also serve to calibrate the probabilities.
+The budget counts work (tokens times passes, weighted by recipe and number of labels), not seconds, so the choice is the
+same on any machine: the choice stops before it costs more than ``BUDGET`` trainings of what it chooses. Data beyond
+``MOST`` tokens keep the fixed rule, and at most ``SAMPLE`` tokens are used to choose, fewer with more than
+``FEW_LABELS`` labels. If all sentences were used and the choice was not cheap, the models of the winner also calibrate
+the probabilities.
 """
 
 from collections.abc import Mapping
@@ -30,8 +31,9 @@ from chaffinch.defaults.choice import DefaultChoice
 from chaffinch.errors import ChaffinchError
 from chaffinch.evaluate.tags import TagScorer
 from chaffinch.model import TaggingModel
-from chaffinch.progress import keep_going
+from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, TaggingTask
+from chaffinch.recipes.calibration import encoded_once
 from chaffinch.recipes.encoding import inner_labels, suggested_preset
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable
@@ -39,7 +41,7 @@ from chaffinch.text.table import TokenTable
 FEWEST = 100  # sentences: fewer are too few for cross-validation
 MOST = 60_000  # tokens: with more, the fixed rule is as good, and folds cost too much
 SAMPLE = 20_000  # tokens that are used to choose
-FOLDS = 3
+FOLDS = 2
 FEW_LABELS = 24  # with more labels, fewer tokens are used to choose: a pass costs about their product
 LEAST_SAMPLE = 8_000
 
@@ -54,20 +56,59 @@ WIDE_MARGIN: Mapping[str, Any] = {"margin": 8.0, "c2": 0.5}
 ELASTIC_NET: Mapping[str, Any] = {"margin": 8.0, "c1": 0.3, "c2": 0.3}
 # Folds of CRFs are trained to this gap; closer to the optimum they are no better on other sentences.
 ROUGH: Mapping[str, Any] = {"tolerance": 0.01}
-# The lead that a challenger needs, in standard errors of the difference; its expected lead after two
-# folds may fall short by SHORTFALL; that after one fold says too little.
-SHORTFALL = 0.75
+MOST_PASSES = {"crf": 14, "ssvm": 12}  # of folds
+
+# Leads are in standard errors of the difference. After one fold, a challenger is dropped if it is BEHIND, or if its
+# expected lead after all folds is short of the one that it needs by more than SHORTFALL; one that is ahead by SURE
+# more than it needs wins.
+BEHIND, SHORTFALL, SURE = -0.5, 2.0, 2.0
 PRESET_LEAD = 1.0
-CHALLENGERS: tuple[tuple[str, Mapping[str, Any], float], ...] = (
-    ("crf", WIDE_MARGIN, 0.5),
-    ("crf", ELASTIC_NET, 1.0),
-    ("ssvm", {"C": 0.1}, 1.0),
-    ("easiest-first", {}, 2.0),
-    ("greedy", {}, 2.0),
+
+
+@dataclass(frozen=True, eq=False)
+class Challenger:
+    """A recipe with settings that may replace the fixed rule.
+
+    needed:       its lead after all folds
+    after, least: the challenger of which it is a variant, and the lead that this one must have after one fold
+    """
+
+    recipe: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    needed: float = 1.0
+    after: "Challenger | None" = None
+    least: float = 0.0
+
+
+WIDE = Challenger("crf", WIDE_MARGIN, 0.5)
+GREEDY = Challenger("greedy")
+CHALLENGERS: tuple[Challenger, ...] = (
+    WIDE,
+    Challenger("crf", ELASTIC_NET, after=WIDE),
+    Challenger("ssvm", {"C": 0.1}, after=WIDE),
+    GREEDY,
+    Challenger("easiest-first", after=GREEDY, least=-1.0),
 )
-# Recipes with a setting that makes passes cost the square of the number of labels are tried below this many labels.
+# With this many labels, recipes that decide label by label cost least and are tried first, and recipes with a setting
+# that makes passes cost the square of the number of labels are not tried.
 MANY_LABELS = 64
+BY_LABEL = ("greedy", "easiest-first")
 DEAR = (("ssvm", "C"), ("crf", "c1"))
+
+# Work is counted in nanoseconds of the machine on which these constants were fitted.
+BUDGET = 6.5  # trainings of what is chosen, on all the data, without the last one
+ENCODING = 7_000.0  # per token
+# Per token and pass, and in addition per label; how many passes a training takes at most, approximately.
+WORK: Mapping[str, tuple[float, float, int]] = {
+    "crf": (300.0, 80.0, 20),
+    "ssvm": (500.0, 40.0, 20),
+    "greedy": (450.0, 20.0, 10),
+    "easiest-first": (900.0, 35.0, 10),
+}
+OTHER_WORK = (600.0, 60.0, 20)
+# Models of halves are unlike the model of all the data. If the choice cost at most CHEAP trainings, more models, of
+# larger parts, are trained to calibrate on.
+CHEAP, CALIBRATION_FOLDS = 4.2, 3
 
 Held = tuple[TaggingModel, TokenTable]
 
@@ -91,13 +132,11 @@ class MeasuredTagger:
     """A candidate and its out-of-fold predictions.
 
     right, of: float64 [sentences]; the score is the ratio of their sums: accuracy of tokens, or F1 of spans
-    held:      the models, each with the sentences that it was not trained on
     """
 
     candidate: TagCandidate
     right: NDArray[np.float64]
     of: NDArray[np.float64]
-    held: tuple[Held, ...] = ()
 
     @property
     def score(self) -> float:
@@ -114,10 +153,6 @@ class MeasuredTagger:
         """The standard error of the score."""
         return float(np.sqrt(np.square(self.influence).sum()))
 
-    def first(self, sentences: int) -> "MeasuredTagger":
-        """The same on the first folds alone."""
-        return replace(self, right=self.right[:sentences], of=self.of[:sentences])
-
     def lead(self, other: "MeasuredTagger") -> float:
         """The lead over another on the same sentences, in standard errors of the difference."""
         difference = self.score - other.score
@@ -130,12 +165,14 @@ class Settled:
     """The task with its features, the config of the recipe, and how it was chosen.
 
     known: models of the recipe, each with sentences that it was not trained on; empty if not all sentences were used
+    folds: number of further models to calibrate on instead; None: the known ones, or by the size of the data
     """
 
     task: TaggingTask
     config: Any
     choice: DefaultChoice | None = None
     known: tuple[Held, ...] = ()
+    folds: int | None = None
 
 
 def choose(task: TaggingTask, config: Any = None) -> Settled:
@@ -143,21 +180,24 @@ def choose(task: TaggingTask, config: Any = None) -> Settled:
     default = TAGGERS.by_name(DEFAULT_TAGGER).config() if config is None else config
     if not _is_open(task, default) or (config is not None and task.features is not None):
         return Settled(task, default)
-    race = _Race(_sampled(task), config)
-    best = race.begin()
-    if best is None:
+    race = _Race(_sampled(task), config, task.table.n_tokens)
+    if race.measured(race.best, 1) is None:
         return Settled(task, default)
     if task.features is None:
-        for name in OTHERS.get(best.candidate.features, ()):
-            best = race.met(best, replace(best.candidate, features=name), PRESET_LEAD)
+        for name in OTHERS.get(race.best.features, ()):
+            race.meet(replace(race.best, features=name), PRESET_LEAD)
     if config is None:
-        for recipe, settings, needed in CHALLENGERS:
-            if race.labels >= MANY_LABELS and any(recipe == name and knob in settings for name, knob in DEAR):
+        leads: dict[Challenger, float | None] = {}
+        many = race.labels >= MANY_LABELS
+        for one in sorted(CHALLENGERS, key=lambda one: many and one.recipe not in BY_LABEL):
+            if many and any(one.recipe == r and knob in one.settings for r, knob in DEAR):
                 continue
-            if settings is ELASTIC_NET and race.dropped_at_once == WIDE_MARGIN:
+            if one.after is not None and (lead := leads.get(one.after)) is not None and lead <= one.least:
                 continue
-            best = race.met(best, TagCandidate(best.candidate.features, recipe, settings), needed)
-    found = best.candidate
+            leads[one] = race.meet(TagCandidate(race.best.features, one.recipe, one.settings), one.needed)
+    found, best = race.best, race.measured(race.best, FOLDS)
+    if best is None:
+        return Settled(task, default)
     whole = race.task.table.n_sentences == task.table.n_sentences
     chosen = DefaultChoice(
         features=found.features,
@@ -169,103 +209,154 @@ def choose(task: TaggingTask, config: Any = None) -> Settled:
         examples=race.task.table.n_sentences,
         sample=race.task.table.n_sentences,
         whole=task.table.n_sentences,
-        tried=race.others(found),
+        tried=race.others(),
         unit="sentences",
         measure="" if race.plain else "span F1",
     )
     if config is None:
         default = TAGGERS.by_name(found.recipe).configured(found.settings)
     features = found.features if task.features is None else task.features
-    return Settled(replace(task, features=features), default, chosen, best.held if whole else ())
+    ready = replace(task, features=features)
+    if whole and race.spent <= CHEAP * race.work(found.recipe, race.tokens):
+        return Settled(ready, default, chosen, folds=CALIBRATION_FOLDS)
+    return Settled(ready, default, chosen, race.held(found) if whole else ())
 
 
 GIVEN = "given features"
 
 
-class _Race:
-    """Candidates on the same folds of a task."""
+@dataclass(frozen=True)
+class _Fold:
+    """The counts of the held-out sentences, and the model with these sentences."""
 
-    def __init__(self, task: TaggingTask, config: Any) -> None:
-        self.task, self.config = task, config
+    right: NDArray[np.float64]
+    of: NDArray[np.float64]
+    held: Held
+
+
+class _Race:
+    """Candidates on the same folds of a task; ``best`` is the leading one, at first the fixed rule.
+
+    tokens: of all the data, of which the task may be a sample
+    spent:  work so far
+    """
+
+    def __init__(self, task: TaggingTask, config: Any, tokens: int) -> None:
+        self.task, self.config, self.tokens, self.spent = task, config, tokens, 0.0
         N = task.table.n_sentences
         fold = np.arange(N) * FOLDS // N
-        self.folds = [
+        self.parts = [
             (task.table.of_sentences(fold != k), task.table.of_sentences(fold == k)) for k in range(FOLDS)
         ]
         self.weights = [None if task.weight is None else task.weight[fold != k] for k in range(FOLDS)]
         inner = inner_labels(task, "auto")
         self.labels = len(inner.labels.inner)
-        self.suggested = suggested_preset(task, inner)
         self.scorer = TagScorer(task.table.columns[LABEL].types)
         self.plain = self.scorer.rules is None
         self.scores: dict[TagCandidate, float] = {}
-        self.dropped_at_once: Mapping[str, Any] | None = (
-            None  # settings of the last candidate behind after one fold
-        )
+        self._folds: dict[TagCandidate, list[_Fold]] = {}
+        self._encoded: list[dict[Any, Any]] = [{} for _ in self.parts]
+        features = suggested_preset(task, inner) if task.features is None else GIVEN
+        recipe = DEFAULT_TAGGER if config is None else TAGGERS.by_config(config).name
+        self.best = TagCandidate(features, recipe)
 
-    def begin(self) -> MeasuredTagger | None:
-        """The fixed rule; None if it cannot be trained on a fold."""
-        features = self.suggested if self.task.features is None else GIVEN
-        recipe = DEFAULT_TAGGER if self.config is None else TAGGERS.by_config(self.config).name
-        return self._measured(TagCandidate(features, recipe), None)
+    def meet(self, candidate: TagCandidate, needed: float) -> float | None:
+        """Compare a challenger with the best, which it replaces if its lead is above ``needed``.
 
-    def met(self, best: MeasuredTagger, candidate: TagCandidate, needed: float) -> MeasuredTagger:
-        """The better of the two; the challenger needs a lead of ``needed`` standard errors."""
-        other = self._measured(candidate, best, needed)
-        return best if other is None or other.lead(best) <= needed else other
+        Returns its lead after the first fold, in standard errors of the difference; None: it was not compared.
+        """
+        first = None
+        for count in range(1, FOLDS + 1):
+            if not self._affordable(candidate, count):
+                break
+            ours, other = self.measured(candidate, count), self.measured(self.best, count)
+            if ours is None or other is None:
+                break
+            lead = ours.lead(other)
+            first = lead if first is None else first
+            expected = lead * np.sqrt(FOLDS / count)
+            sure = lead > needed + SURE
+            if count == FOLDS or sure:
+                if lead > needed:
+                    self._folds.pop(self.best)
+                    self.best = candidate
+                    return first
+                break
+            if lead < BEHIND or expected < needed - SHORTFALL:
+                break
+        self._folds.pop(candidate, None)  # its models are not needed any more
+        return first
 
-    def others(self, chosen: TagCandidate) -> dict[str, float]:
-        """The scores of the other candidates: by preset in the first round, by recipe in the second."""
+    def measured(self, candidate: TagCandidate, count: int) -> MeasuredTagger | None:
+        """The predictions of the first folds; None if the candidate cannot be trained on one of them."""
+        folds = self._folds.setdefault(candidate, [])
+        while len(folds) < count:
+            one = self._trained(candidate, len(folds))
+            if one is None:
+                return None
+            folds.append(one)
+        right, of = (np.concatenate([getattr(f, name) for f in folds[:count]]) for name in ("right", "of"))
+        found = MeasuredTagger(candidate, right, of)
+        if count == FOLDS:
+            self.scores[candidate] = found.score
+        return found
+
+    def held(self, candidate: TagCandidate) -> tuple[Held, ...]:
+        """The models of the folds, each with the sentences that it was not trained on."""
+        return tuple(fold.held for fold in self._folds[candidate])
+
+    def others(self) -> dict[str, float]:
+        """The scores of the candidates that were measured on all folds, without the best."""
         found: dict[str, float] = {}
         for one, score in self.scores.items():
-            if one == chosen:
+            if one == self.best:
                 continue
-            same = one.features == chosen.features
+            same = one.features == self.best.features
             found[one.name if same else f"{one.features} {one.name}"] = score
         return found
 
-    def _measured(
-        self, candidate: TagCandidate, best: MeasuredTagger | None, needed: float = 0.0
-    ) -> MeasuredTagger | None:
-        """The out-of-fold predictions; None if the candidate is far behind or cannot be trained on a fold."""
+    def work(self, recipe: str, tokens: int, passes: int | None = None) -> float:
+        """The work of one training."""
+        step, by_label, most = WORK.get(recipe, OTHER_WORK)
+        passes = most if passes is None else min(passes, most)
+        return tokens * (ENCODING + passes * (step + by_label * self.labels))
+
+    def _affordable(self, candidate: TagCandidate, count: int) -> bool:
+        """Whether a challenger's next fold is within the budget, whichever of the two wins."""
+        one = min(self.work(c.recipe, self.tokens) for c in (candidate, self.best))
+        more = sum(
+            self.work(c.recipe, self.parts[k][0].n_tokens)
+            for c in (candidate, self.best)
+            for k in range(len(self._folds.get(c, ())), count)
+        )
+        return self.spent + more <= BUDGET * one
+
+    def _trained(self, candidate: TagCandidate, k: int) -> _Fold | None:
+        """A model of the other folds, and its counts of fold k."""
+        learnt, left = self.parts[k]
         config = self.config
+        listener: Listener = keep_going
         if config is None:
             rough = ROUGH if candidate.recipe == "crf" and "c1" not in candidate.settings else {}
             config = TAGGERS.by_name(candidate.recipe).configured({**candidate.settings, **rough})
-        right: list[NDArray[np.float64]] = []
-        of: list[NDArray[np.float64]] = []
-        held: list[Held] = []
-        for (learnt, left), weight in zip(self.folds, self.weights, strict=True):
-            features = self.task.features if candidate.features == GIVEN else candidate.features
-            part = replace(
-                self.task,
-                table=learnt,
-                weight=weight,
-                features=features,
-                dev=None,
-                on_epoch=keep_going,
-                keep=False,
-            )
-            try:
-                model = TAGGERS.trained(part, config).model
-            except ChaffinchError:  # a fold may lack a label, or the recipe may lack an option of the task
-                return None
-            counts = self._counts(model, left)
-            right.append(counts[0])
-            of.append(counts[1])
-            held.append((model, left))
-            found = MeasuredTagger(candidate, np.concatenate(right), np.concatenate(of), tuple(held))
-            if best is not None:
-                lead = found.lead(best.first(len(found.of)))
-                expected = lead * np.sqrt(FOLDS / len(held))
-                if lead <= 0 or (1 < len(held) < FOLDS and expected < needed - SHORTFALL):
-                    if len(held) == FOLDS:
-                        self.scores[candidate] = found.score
-                    elif len(held) == 1:
-                        self.dropped_at_once = candidate.settings
-                    return None
-        self.scores[candidate] = found.score
-        return found
+            listener = _stop_after(MOST_PASSES.get(candidate.recipe))
+        part = replace(
+            self.task,
+            table=learnt,
+            weight=self.weights[k],
+            features=self.task.features if candidate.features == GIVEN else candidate.features,
+            dev=None,
+            on_epoch=listener,
+            keep=False,
+            encoded=self._encoded[k],
+        )
+        try:
+            trained = TAGGERS.trained(part, config)
+        except ChaffinchError:  # a fold may lack a label, or the recipe may lack an option of the task
+            return None
+        self.spent += self.work(candidate.recipe, learnt.n_tokens, len(trained.history))
+        model = encoded_once(trained.model, left, self.task.threads)
+        return _Fold(*self._counts(model, left), (model, left))
 
     def _counts(
         self, model: TaggingModel, held: TokenTable
@@ -282,6 +373,11 @@ class _Race:
             return dense[:, 1], dense[:, 0]
         typed = dense[:, 7:].reshape(tally.N, -1, 3).sum(axis=1)
         return 2 * typed[:, 2], typed[:, 0] + typed[:, 1]
+
+
+def _stop_after(passes: int | None) -> Listener:
+    """A listener that ends training after so many passes."""
+    return lambda progress: passes is None or progress.task != "pass" or progress.done < passes
 
 
 def _is_open(task: TaggingTask, config: Any) -> bool:

@@ -202,7 +202,7 @@ class Tagger(TagLearning):
             TAGGERS.by_config(config),
             config,
             trained.model,
-            self.folds if getattr(config, "start", None) is None else 0,
+            _calibration_folds(self.folds, settled),
             settled.known,
         )
         if not isinstance(X, TokenTable | Mapping):
@@ -255,6 +255,13 @@ class Tagger(TagLearning):
         from sklearn.utils import Tags, TargetTags
 
         return Tags(estimator_type=None, target_tags=TargetTags(required=True))
+
+
+def _calibration_folds(given: int | None, settled: Settled) -> int | None:
+    """The number of models to train for calibration; None: by what is known, or by the size of the data."""
+    if getattr(settled.config, "start", None) is not None:
+        return 0
+    return settled.folds if given is None else given
 
 
 @dataclass(frozen=True)

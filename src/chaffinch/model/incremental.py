@@ -1,6 +1,7 @@
 """Greedy, easiest-first and beam taggers: one decision after the other, with earlier labels as context."""
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -254,7 +255,9 @@ class IncrementalModel:
 
     def with_temperature(self, temperature: float) -> "IncrementalModel":
         """The same model with calibrated confidence."""
-        return replace(self, temperature=temperature)
+        made = copy(self)  # the kernel does not depend on the temperature
+        object.__setattr__(made, "temperature", temperature)
+        return made
 
     def packed(self) -> Packed:
         """The encoder's sections, the weights without their zeros, and the search."""

@@ -6,9 +6,10 @@ predictions of models of the same recipe, or on the model's own predictions for 
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,9 +144,9 @@ def encoded_once(model: M, table: TokenTable, threads: int) -> M:
         if encoder.table is table:
             return model
         encoder = encoder.encoder
-    known = EncodedTable(encoder, encoder.rows(table, threads), table)
-    read: Any = replace(model, encoder=known)  # type: ignore[arg-type]
-    return cast("M", read)
+    read = copy(model)  # which keeps what the model has built from its weights
+    object.__setattr__(read, "encoder", EncodedTable(encoder, encoder.rows(table, threads), table))
+    return read
 
 
 def _cells(model: Tempered) -> int:

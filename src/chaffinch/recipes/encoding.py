@@ -1,7 +1,7 @@
 """What discriminative taggers share before training: features of the input, and inner labels."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -77,10 +77,18 @@ def encoded(
     second: templates over the labels of a first pass, added if the features do not read them
     """
     encoder = new_encoder(task, knobs, preset=preset, labels=labels, second=second)
+    settings = tuple(getattr(knobs, one.name) for one in fields(TemplateFeatures))
+    key = (repr(encoder.features), settings)
+    if task.encoded is not None and key in task.encoded:
+        known: tuple[TemplateEncoder, FeatureRows] = task.encoded[key]
+        return known
     readable = {name: task.table.columns[name] for name in task.columns or (WORD,)}
     table = TokenTable(task.table.ptr, readable, task.table.groups, attributes=task.attributes)
-    rows = encoder.fit(table)
-    return TemplateEncoder(encoder), rows
+    made = encoder.fit(table)
+    found = TemplateEncoder(encoder), made
+    if task.encoded is not None:
+        task.encoded[key] = found
+    return found
 
 
 def new_encoder(

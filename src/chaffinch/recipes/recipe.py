@@ -42,6 +42,7 @@ class TaggingTask:
     keep:     whether to keep what learning on needs, besides the model
     fold:     the task is a part of another one, so that rules may name labels that it lacks
     sharding: the engine to train on, in shards; None: train in this process
+    encoded:  encoders and rows of this table that recipes leave for each other, by templates and settings; None: none
     """
 
     table: TokenTable
@@ -58,6 +59,7 @@ class TaggingTask:
     keep: bool = False
     fold: bool = False
     sharding: Sharding | None = None
+    encoded: dict[Any, Any] | None = field(default=None, compare=False, repr=False)
 
     @property
     def attributes(self) -> Attributes | None:
