@@ -1,8 +1,10 @@
 """Learning on: what a correction costs, whether it is right afterwards, and what else it changes.
 
-    python -m benchmarks.learning_on [--loaded] [--recipe=NAME ...] [ingredients|conll2000|20news|topics] [SIZE ...]
+    python -m benchmarks.learning_on [--loaded] [--recipe=NAME ...] [--corrections=N]
+        [ingredients|conll2000|20news|topics] [SIZE ...]
 
 --loaded: the model comes from a file, so that its weights are all that it remembers.
+--recipe: a recipe's name, or default for what is chosen without a setting.
 
 For each size: a model of so many sentences (documents); then corrections of held-out ones that it gets wrong, each
 applied ten times, one after another on copies of the same model. Beside them: ten parts learnt one after the other
@@ -59,7 +61,7 @@ class Sentences:
 
     def __init__(self, name: str, recipe: str | None) -> None:
         self.train, self.held = sentences(name)
-        self.recipe = recipe
+        self.recipe = None if recipe == "default" else recipe
 
     def trained(self, n: int) -> Any:
         from chaffinch import Tagger
@@ -88,7 +90,7 @@ class Texts:
 
     def __init__(self, name: str, recipe: str | None) -> None:
         data = CORPORA[name]()
-        self.recipe = recipe or "ridge"
+        self.recipe = None if recipe == "default" else recipe or "ridge"
         # In random order: a file may be sorted by label.
         (self.train,) = cut(*data.train, len(data.train[0]))
         (self.held,) = cut(*data.test, WATCHED)
@@ -117,6 +119,8 @@ class Texts:
 def main(wanted: list[str]) -> None:
     loaded = "--loaded" in wanted
     recipes = [one.removeprefix("--recipe=") for one in wanted if one.startswith("--recipe=")] or [None]
+    given = [int(one.split("=")[1]) for one in wanted if one.startswith("--corrections=")]
+    corrections = given[0] if given else CORRECTIONS
     wanted = [one for one in wanted if not one.startswith("--")]
     name, sizes = wanted[0], [int(n) for n in wanted[1:]]
     print(
@@ -128,7 +132,7 @@ def main(wanted: list[str]) -> None:
         model, cost = timed(lambda n=n, data=data: data.trained(n))
         before, score, gold = data.answers(model), data.score(model), data.gold()
         wrong = [i for i, (a, b) in enumerate(zip(before, gold, strict=True)) if a != b]
-        chosen = [wrong[len(wrong) * k // CORRECTIONS] for k in range(CORRECTIONS)]
+        chosen = [wrong[len(wrong) * k // corrections] for k in range(corrections)]
         costs, tens, falls, changed, right, again = [], [], [], [], 0, 0
         for i in chosen:
             one = twin(model, loaded)

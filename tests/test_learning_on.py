@@ -179,6 +179,20 @@ def test_a_crf_with_an_l1_penalty_learns_on_from_its_file(config, held_out, tmp_
         assert tagger.score(held_out) > score - 0.002
 
 
+def test_a_sparse_crf_from_its_file_keeps_its_answers_to_other_names(tmp_path):
+    held_out = part(N, N + 500, "posts")
+    fitted = Tagger(Crf(c1=0.1, c2=0.01), folds=0, threads=1).fit(part(0, N, "posts"))
+    before, changed, wrong = answers(fitted, held_out), [], mistakes(fitted, held_out)
+    for n in [wrong[len(wrong) * k // 6] for k in range(6)]:
+        tagger = reloaded(fitted, tmp_path / "m.chaff")
+        for _ in range(10):
+            tagger.partial_fit(sentence(held_out, n))
+        after = answers(tagger, held_out)
+        assert after[n] == held_out.lists("y")[n]
+        changed.append(sum(a != b for a, b in zip(before, after, strict=True)) - 1)
+    assert np.mean(changed) <= 0.012 * held_out.n_sentences
+
+
 def test_a_few_corrections_are_learnt_near_the_weights_and_more_by_training_on_all(held_out, monkeypatch):
     tagger = Tagger("ssvm", folds=0, threads=1).fit(part(0, 300))
     trainings = []

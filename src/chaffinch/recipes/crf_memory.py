@@ -49,6 +49,7 @@ MOST_FRESH = 0.1
 
 # If only the weights of a model are known, this share of its features is frozen: the most frequent ones.
 HELD = 0.02
+HELD_SPARSE = 0.2  # with an L1 penalty, which leaves few features that are rare
 
 # Marginals that need more bytes than this are not kept.
 MOST_KEPT_BYTES = 1 << 29
@@ -369,7 +370,8 @@ class CrfMemory:
         flags = np.ones(self.shape.size, np.uint8)
         rows = flags[: (F + Y + 2) * S].reshape(-1, S)
         old = self.labels.ids(self.known.inner)
-        rows[: int(HELD * self.known_features)][:, old] = 0
+        held = HELD if self.config.c1 == 0 else HELD_SPARSE
+        rows[: int(held * self.known_features)][:, old] = 0
         rows[F + old[:, None], old[None, :]] = 0
         rows[F + Y :][:, old] = 0
         return flags
