@@ -31,7 +31,7 @@ import chaffinch.recipes.document_blocks as recipe
 import chaffinch.recipes.crf_blocks as blocks
 training.CHECKPOINT_SECONDS, training.CHECKPOINT_SHARE, blocks.MIXED = -1, 0, 1
 sentences.CacheWriter.__init__.__kwdefaults__["tokens"] = 700
-documents.DocumentWriter.__init__.__defaults__ = (700,)
+documents.ITEMS = documents.TEXT_BYTES = 700
 recipe.MIXED = 1
 save = training.Checkpoint.save
 def slowly(self, arrays):
@@ -56,7 +56,10 @@ finally:
 """
 
 
-FLAGS = {"perceptron": ["--recipe", "perceptron", "--epochs", "3"]}
+FLAGS = {
+    "perceptron": ["--recipe", "perceptron", "--epochs", "3"],
+    "characters": ["--features", "characters", "--recipe", "perceptron"],
+}
 
 
 def column_file(path: Path, n: int = 900, seed: int = 0) -> Path:
@@ -100,11 +103,11 @@ def command(data: Path, model: Path, cache: Path, kind: str = "") -> list[str]:
     return [sys.executable, "-W", "ignore", "-c", SLOW, *arguments]
 
 
-@pytest.mark.parametrize("kind", ["sentences", "documents", "perceptron"])
+@pytest.mark.parametrize("kind", ["sentences", "documents", "perceptron", "characters"])
 def test_a_run_that_is_killed_at_any_moment_ends_with_the_same_bytes(tmp_path: Path, kind: str) -> None:
-    data = document_file(tmp_path / "d.csv") if kind == "documents" else column_file(tmp_path / "d.tsv")
+    held = "documents" if kind in ("documents", "characters") else "sentences"
+    data = document_file(tmp_path / "d.csv") if held == "documents" else column_file(tmp_path / "d.tsv")
     folder, model = tmp_path / "cache", tmp_path / "m.chaff"
-    held = "documents" if kind == "documents" else "sentences"
     subprocess.run(command(data, tmp_path / "whole.chaff", folder, kind), check=True, timeout=300)
     wanted = (tmp_path / "whole.chaff").read_bytes()
     assert not folder.exists()

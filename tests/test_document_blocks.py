@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from chaffinch import Classifier, load, modelfile
-from chaffinch.cache.documents import DocumentCache, DocumentWriter, TextSpool, differences, from_differences
+from chaffinch.cache import documents as cache_file
+from chaffinch.cache.documents import DocumentCache, TextSpool, differences, from_differences
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.learners.block_choice import BlockChoice
 from chaffinch.learners.block_sgd import ExampleBlocks
@@ -54,12 +55,12 @@ def cached(folder: Path, features: str, items: int = 400) -> tuple[DocumentCache
     texts, labels = documents()
     spool = TextSpool(folder)
     spool.add(texts, labels)
-    defaults = DocumentWriter.__init__.__defaults__
-    DocumentWriter.__init__.__defaults__ = (items,)
+    sizes = cache_file.ITEMS, cache_file.TEXT_BYTES
+    cache_file.ITEMS, cache_file.TEXT_BYTES = items, 2 * items
     try:
         build_cache(spool, folder, "d.cache", DocumentSettings(TextFeatures.of(features), 2.0, threads=1), "")
     finally:
-        DocumentWriter.__init__.__defaults__ = defaults
+        cache_file.ITEMS, cache_file.TEXT_BYTES = sizes
         spool.close()
     return DocumentCache(folder / "d.cache"), DocumentEncoder.loaded(modelfile.read(folder / ENCODER))
 
@@ -90,7 +91,9 @@ def test_a_spool_gives_texts_back_and_samples_evenly(tmp_path: Path, monkeypatch
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("features", ["words", "tf-idf", "more-words", "counts"])
+@pytest.mark.parametrize(
+    "features", ["words", "tf-idf", "more-words", "counts", "characters", "words+characters"]
+)
 def test_rows_of_a_cache_are_those_of_the_texts(tmp_path: Path, features: str) -> None:
     cache, encoder = cached(tmp_path, features)
     texts, labels = documents()
@@ -106,13 +109,22 @@ def test_rows_of_a_cache_are_those_of_the_texts(tmp_path: Path, features: str) -
 
 
 @pytest.mark.parametrize(
-    ("features", "loss"), [("words", "logistic"), ("tf-idf", "logistic"), ("words", "hinge")]
+    ("features", "loss"),
+    [
+        ("words", "logistic"),
+        ("tf-idf", "logistic"),
+        ("words", "hinge"),
+        ("characters", "hinge"),
+        ("words", "perceptron"),
+    ],
 )
 def test_weights_are_those_of_documents_in_memory_bit_by_bit(
     tmp_path: Path, features: str, loss: str
 ) -> None:
     cache, encoder = cached(tmp_path, features)
     learner = BlockChoice(loss=loss, l2=1e-3, rate=0.5, epochs=2, mixed=2, F=encoder.n_features, Y=3)
+    if loss == "perceptron":
+        learner = replace(learner, l2=0.0, rate=1.0, falling=False, average=True)
     blocks = ExampleBlocks(cache.sizes, lambda numbers: made_examples(cache, encoder, numbers))
     streamed = [train_passes(learner, Problem(None, None, blocks, seed=1), threads=t).made.w for t in (1, 2)]
     whole = Problem(None, None, made_examples(cache, encoder, range(len(cache.sizes))), seed=1)
@@ -122,6 +134,41 @@ def test_weights_are_those_of_documents_in_memory_bit_by_bit(
     plain = list(held.generic(whole))[-1].model().w
     assert np.abs(plain).max() > 0.1
     np.testing.assert_allclose(there, plain, atol=2e-4)
+
+
+def test_texts_are_held_once_if_their_features_take_more_bytes(tmp_path: Path) -> None:
+    texts, labels = documents(300)
+    texts[0] += " \u00e9 \U0001f600"  # above 127, and beyond the first plane
+    sizes = {}
+    for features in ("words", "characters"):
+        (folder := tmp_path / features).mkdir()
+        spool = TextSpool(folder)
+        spool.add(texts, labels)
+        build_cache(spool, folder, "d.cache", DocumentSettings(TextFeatures.of(features), 2.0, threads=1), "")
+        spool.close()
+        cache = DocumentCache(folder / "d.cache")
+        assert cache.holds_texts == (features == "characters")
+        sizes[features] = cache.bytes_per_document
+        if cache.holds_texts:
+            assert cache.texts(0)[0] == texts
+            assert [cache.labels[y] for y in cache.texts(0)[1]] == labels
+    mean = sum(map(len, texts)) / len(texts)
+    assert sizes["characters"] < mean + 4
+
+
+def test_a_perceptron_of_documents_is_learnt_from_a_generator(tmp_path: Path) -> None:
+    X, y = documents(600)
+    made = Classifier("perceptron", settings={"epochs": 4}).fit(iter(zip(X, y, strict=True)))
+    there, labels = documents(200, seed=1)
+    found = made.predict(there)
+    in_memory = Classifier("perceptron", settings={"epochs": 4}).fit(X, y).predict(there)
+    right = [float(np.mean([a == b for a, b in zip(one, labels, strict=True)])) for one in (found, in_memory)]
+    assert right[0] > right[1] - 0.05
+    made.save(tmp_path / "m.chaff")
+    assert list(load(tmp_path / "m.chaff").predict(there)) == list(found)
+    assert type(made.config_).__name__ == "ChoicePerceptron"
+    with pytest.raises(ConfigError, match="logistic or perceptron"):
+        Classifier("svm").fit(iter(zip(X, y, strict=True)))
 
 
 def test_a_damaged_or_stale_cache_is_named(tmp_path: Path) -> None:
@@ -165,11 +212,16 @@ def test_a_classifier_learns_from_a_generator(tmp_path: Path) -> None:
             wrong()
 
 
-def test_training_goes_on_from_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("loss", ["logistic", "perceptron"])
+def test_training_goes_on_from_a_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loss: str
+) -> None:
     monkeypatch.setattr("chaffinch.learners.training.CHECKPOINT_SECONDS", -1.0)
     monkeypatch.setattr("chaffinch.learners.training.CHECKPOINT_SHARE", 0)
     cache, encoder = cached(tmp_path, "words")
     learner = BlockChoice(l2=1e-3, rate=0.5, epochs=3, mixed=2, F=encoder.n_features, Y=3)
+    if loss == "perceptron":
+        learner = replace(learner, loss=loss, l2=0.0, falling=False, average=True)
     blocks = ExampleBlocks(cache.sizes, lambda numbers: made_examples(cache, encoder, numbers))
     problem = Problem(None, None, blocks)
     passes: list[Any] = list(learner.passes(problem, 1))

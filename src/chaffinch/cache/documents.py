@@ -26,6 +26,7 @@ from chaffinch.cache.blocks import (
 KIND = "documents"
 LAYOUT = 2  # of a cache of documents: its streams, and the settings in its header
 ITEMS = 1 << 19  # features of a block, about
+TEXT_BYTES = 1 << 17  # of a block of texts, about: a few features are derived from each
 SPOOLED = 1 << 22  # bytes of texts that are in memory together
 
 Rows = tuple[NDArray[np.int64], Ids, Ids | None]
@@ -116,26 +117,39 @@ class TextSpool:
 
 
 class DocumentWriter:
-    """Writes rows of features to a cache, by kind of features; the file appears when it is closed.
+    """Writes rows of features to a cache, by kind of features, or texts; the file appears when it is closed.
 
-    kinds: of features     counted: whether rows have counts
+    kinds: of features     counted: whether rows have counts     texts: whether it holds texts instead of rows
     """
 
-    def __init__(self, path: str | Path, kinds: int, counted: bool, items: int = ITEMS) -> None:
-        self.kinds, self.counted, self.items = kinds, counted, items
+    def __init__(
+        self, path: str | Path, kinds: int, counted: bool, items: int | None = None, texts: bool = False
+    ) -> None:
+        self.kinds, self.counted, self.texts = kinds, counted, texts
+        self.items = items or (TEXT_BYTES if texts else ITEMS)
         streams = {"feature": ITEM, **({"count": ITEM} if counted else {}), "label": EXAMPLE}
         streams |= {f"length.{k}": EXAMPLE for k in range(kinds)}
-        self._out = BlockWriter(path, streams)
+        self._out = BlockWriter(path, {"byte": ITEM, "label": EXAMPLE} if texts else streams)
+
+    def add_texts(self, texts: Sequence[str], labels: Ids) -> None:
+        """Append texts, by the bytes of their UTF-8: one byte for each, two for those above 127."""
+        encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+        total: Ids = np.array(list(map(len, encoded)), np.int32)
+        for a, b in self._cut(total):
+            content = np.frombuffer(b"".join(encoded[a:b]), np.uint8).astype(np.int32)
+            self._out.add(np.ascontiguousarray(total[a:b]), [content, labels[a:b]])
+
+    def _cut(self, total: Ids) -> Iterator[tuple[int, int]]:
+        """Bounds of blocks of about the same size."""
+        blocks = np.cumsum(total, dtype=np.int64) // self.items
+        bounds = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(total)]
+        return ((a, b) for a, b in pairwise(bounds) if a != b)
 
     def add(self, rows: Sequence[Rows], labels: Ids) -> None:
         """Append documents; they are cut into blocks of about the same size."""
         lengths = [np.diff(ptr).astype(np.int32) for ptr, _, _ in rows]
         total: Ids = np.asarray(np.sum(lengths, axis=0), np.int32)
-        blocks = np.cumsum(total, dtype=np.int64) // self.items
-        bounds = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(total)]
-        for a, b in pairwise(bounds):
-            if a == b:
-                continue
+        for a, b in self._cut(total):
             ids, counts = [], []
             for ptr, found, number in rows:
                 inside = slice(int(ptr[a]), int(ptr[b]))
@@ -149,7 +163,14 @@ class DocumentWriter:
         """Complete the file."""
         self._out.section("labels", packed_strings(labels))
         self._out.close(
-            {**header, "kind": KIND, "layout": LAYOUT, "kinds": self.kinds, "counted": self.counted}
+            {
+                **header,
+                "kind": KIND,
+                "layout": LAYOUT,
+                "kinds": self.kinds,
+                "counted": self.counted,
+                "texts": self.texts,
+            }
         )
 
     def discard(self) -> None:
@@ -158,7 +179,7 @@ class DocumentWriter:
 
 
 class DocumentCache:
-    """An open cache of documents: blocks of rows by kind of features, and labels."""
+    """An open cache of documents: blocks of texts, or of rows by kind of features, and labels."""
 
     def __init__(self, path: str | Path, source: str | None = None) -> None:
         self.file = BlockFile(path)
@@ -169,6 +190,7 @@ class DocumentCache:
         if source is not None and self.file.header.get("source") != source:
             raise self.file.fault("was made from other data, columns, features or settings of the reader")
         self.kinds, self.counted = int(self.file.header["kinds"]), bool(self.file.header["counted"])
+        self.holds_texts = bool(self.file.header.get("texts", False))
         self.labels = unpacked_strings(self.file.section("labels"))
         self.header = self.file.header
         self.sizes = self.file.entries["examples"].astype(np.int64)
@@ -197,6 +219,20 @@ class DocumentCache:
                 f"block {number + 1} of {len(self.file)} is damaged: a number is out of range"
             )
         return rows, streams["label"]
+
+    def texts(self, number: int) -> tuple[list[str], Ids]:
+        """The texts of a block, and its labels."""
+        lengths, streams = self.file.block(number)
+        if int(streams["byte"].max(initial=0)) > 255 or int(streams["label"].max(initial=0)) >= len(
+            self.labels
+        ):
+            raise self.file.fault(
+                f"block {number + 1} of {len(self.file)} is damaged: a number is out of range"
+            )
+        content, ends = streams["byte"].astype(np.uint8).tobytes(), np.cumsum(lengths).tolist()
+        starts = [0, *ends[:-1]]
+        found = [content[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, ends, strict=True)]
+        return found, streams["label"]
 
     def close(self) -> None:
         """Close the file."""

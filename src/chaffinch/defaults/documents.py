@@ -194,14 +194,14 @@ def _left(task: DocumentTask, recipe: str | None, settings: Mapping[str, Any], f
                 f"no recipe that is chosen by itself has {', '.join(sorted(settings))}; name one with --recipe"
             )
         recipes = tuple(fitting)
-    return Open(recipes, dict(settings), None if features else _kinds(task.X))
+    return Open(recipes, dict(settings), None if features else suited_kinds(task.X))
 
 
 def _own(recipe: str) -> set[str]:
     return {k.name for k in knobs(CLASSIFIERS.by_name(recipe).config)}
 
 
-def _kinds(texts: Sequence[str]) -> tuple[str, ...]:
+def suited_kinds(texts: Sequence[str]) -> tuple[str, ...]:
     """The presets that suit texts of this length and form."""
     characters = sum(map(len, texts))
     mean = characters / max(len(texts), 1)

@@ -203,7 +203,7 @@ class Classifier(DocumentLearning):
             trained = train_documents(cache, place, settings, task, checkpoint)
             self.choice_ = None
             name = "crammer-singer" if cache.header["loss"] == "hinge" else "logistic"
-            config = CLASSIFIERS.by_name(name).configured({"C": float(cache.header["C"])})
+            config = settings.online or CLASSIFIERS.by_name(name).configured({"C": float(cache.header["C"])})
             self._keep(trained.model, config, trained.history, None)
             self.shards_ = None if trained.shards is None else trained.shards.as_dict()
             self.fingerprint_ = modelfile.fingerprint([cache.file.fingerprint])

@@ -1,6 +1,6 @@
 """A classifier of documents that come one by one: spooled to disk, then learnt block by block."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
@@ -9,8 +9,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from chaffinch.cache.documents import DocumentCache, TextSpool
-from chaffinch.defaults.documents import choose
+from chaffinch.defaults.documents import choose, suited_kinds
 from chaffinch.errors import ConfigError, DataError
+from chaffinch.learners.choice_gradient import ChoicePerceptron
+from chaffinch.learners.dual import DualLogistic
 from chaffinch.progress import Listener
 from chaffinch.recipes.document_blocks import DocumentSettings, build_cache
 from chaffinch.recipes.document_task import DocumentTask
@@ -18,23 +20,27 @@ from chaffinch.recipes.text_features import TextFeatures
 
 DOCUMENTS = "documents.cache"
 BATCH = 2000
-KINDS = (
-    "words",
-    "more-words",
-    "tf-idf",
-)  # of features to choose from: those of characters take ten times the bytes
 
 
 def settings_of(classifier: Any, on_epoch: Listener) -> DocumentSettings:
     """What a classifier sets; DataError and ConfigError for what needs all documents in memory."""
     given = dict(classifier.settings or {})
     config = classifier._config()
+    online: ChoicePerceptron | None = None
     if classifier.recipe is not None:
-        if type(config).__name__ != "DualLogistic":
+        if not isinstance(config, DualLogistic | ChoicePerceptron):
             raise ConfigError(
-                "training from a cache is logistic regression by SGD: leave the recipe out, or name logistic"
+                "training from a cache is logistic regression by SGD, or the perceptron: leave the recipe out, or name "
+                "logistic or perceptron"
             )
-        given = {"C": config.C, **given}
+        if isinstance(config, DualLogistic):
+            given = {"C": config.C, **given}
+        else:
+            online, given = config, {}
+            if online.bias:
+                raise ConfigError("bias needs training in memory; leave it out, or train without a cache")
+            if classifier.sharding is not None:
+                raise ConfigError("training in shards from a cache is logistic regression; name logistic")
     if classifier.class_weight is not None or classifier.kernel is not None:
         raise ConfigError("class weights and kernels need training in memory; leave them out")
     if strange := given.keys() - {"C"}:
@@ -47,6 +53,7 @@ def settings_of(classifier: Any, on_epoch: Listener) -> DocumentSettings:
         seed=classifier.seed,
         threads=classifier.threads,
         sharding=classifier.sharding,
+        online=online,
         on_epoch=on_epoch,
     )
 
@@ -57,7 +64,7 @@ def _chosen(given: bool) -> Any:
     def on_sample(task: DocumentTask, C: float | None) -> tuple[TextFeatures, str, float]:
         fixed = {} if C is None else {"C": C}
         best: tuple[float, TextFeatures, str, float] | None = None
-        for name in ("given features",) if given else KINDS:
+        for name in ("given features",) if given else _kinds(task.X):
             features = task.features if given else TextFeatures.named(name)
             _, config, choice = choose(replace(task, features=features), "logistic", fixed, True)
             accuracy = 0.0 if choice is None else choice.accuracy
@@ -67,6 +74,13 @@ def _chosen(given: bool) -> Any:
         return best[1:]
 
     return on_sample
+
+
+def _kinds(texts: Sequence[str]) -> list[str]:
+    """The kinds of features that training in memory would compare, and tf-idf; not those that read labels."""
+    names = dict.fromkeys([*suited_kinds(texts), "tf-idf"])
+    found = {name: TextFeatures.named(name) for name in names}
+    return [name for name, kind in found.items() if kind.phrases is None and not kind.reads_labels]
 
 
 def spooled(examples: Iterable[tuple[Any, Any]], spool: TextSpool) -> None:

@@ -24,18 +24,21 @@ class BlockChoice(Learner):
 
         w := (1 - eta l2) w - eta d_n x_n,     eta = rate (1 - t / (epochs N))
 
-    d_n is the gradient of the loss over the scores: p - gold_n (logistic), or of the largest margin violation (hinge).
+    d_n is the gradient of the loss over the scores: p - gold_n (logistic), of the largest margin violation (hinge), or
+    y_hat_n - gold_n (perceptron).
 
     Weights are brought up to date with the penalty after each mixture of blocks (see :mod:`block_sgd`).
 
     sizes: int64 [blocks], of documents that are in memory as a whole; None: the examples are :class:`ExampleBlocks`
     """
 
-    loss: str = knob("logistic", "loss of a document", choices=("logistic", "hinge"))
+    loss: str = knob("logistic", "loss of a document", choices=("logistic", "hinge", "perceptron"))
     l2: float = knob(1e-6, "L2 penalty of a document: l2 |w|^2 / 2", low=0.0)
     rate: float = knob(1.0, "initial step size", low=0.0)
     epochs: int = knob(3, "passes over the training data", low=1)
     mixed: int = knob(8, "blocks that are in memory together, their documents shuffled", low=1)
+    falling: bool = knob(True, "whether the step size falls; otherwise all steps have the first one")
+    average: bool = knob(False, "return the mean of the weights over all steps")
     F: int = 0
     Y: int = 0
     sizes: Any = None
@@ -46,16 +49,20 @@ class BlockChoice(Learner):
         sizes = problem.examples.sizes if blocks else np.asarray(self.sizes)
         starts, N = np.cumsum(sizes) - sizes, int(sizes.sum())
         w = np.zeros((self.F + 1, padded(self.Y)), np.float32)
+        mean = np.zeros_like(w) if self.average else None  # of the weights after each step
         first, done, loss = 1, 0, 0.0
         if state is not None:
             w[:] = state["w"]
+            if mean is not None:
+                mean[:] = state["mean"]
             first, done, loss = int(state["place"][0]), int(state["place"][1]), float(state["loss"][0])
 
         def kept(epoch: int, done: int, loss: float) -> State:
-            return {"w": w, "place": np.array([epoch, done]), "loss": np.array([loss])}
+            also = {} if mean is None else {"mean": mean}
+            return {"w": w, "place": np.array([epoch, done]), "loss": np.array([loss]), **also}
 
         def finished(best: ChoiceWeights | None) -> tuple[ChoiceWeights, dict[str, float]]:
-            return best or ChoiceWeights(w, LINKS[self.loss]), {}
+            return best or ChoiceWeights(w if mean is None else mean, LINKS[self.loss]), {}
 
         for epoch in range(first, self.epochs + 1):
             order = mixtures(sizes, self.mixed, problem.seed, epoch)
@@ -66,16 +73,16 @@ class BlockChoice(Learner):
                 if not blocks:
                     which = ranges(starts[mixture.blocks], sizes[mixture.blocks])[which]
                 data: DocumentExamples = here if blocks else problem.examples
-                loss += self._steps(data, which, met, N, w)
+                loss += self._steps(data, which, met, N, w, mean)
                 met += len(which)
                 if number < len(order):
                     state_here = partial(kept, epoch, number, loss)
                     yield Pass(epoch, {}, None, self.epochs, state=state_here, part=(number, len(order)))
-            mean, done, loss = loss / max(N, 1), 0, 0.0
+            each, done, loss = loss / max(N, 1), 0, 0.0
             yield Pass(
                 epoch,
-                {"loss": mean},
-                lambda: ChoiceWeights(w.copy(), LINKS[self.loss]),
+                {"loss": each},
+                lambda: ChoiceWeights((w if mean is None else mean).copy(), LINKS[self.loss]),
                 self.epochs,
                 state=partial(kept, epoch + 1, 0, 0.0),
                 finish=finished,
@@ -84,7 +91,7 @@ class BlockChoice(Learner):
             yield Pass(
                 self.epochs,
                 {},
-                lambda: ChoiceWeights(w.copy(), LINKS[self.loss]),
+                lambda: ChoiceWeights((w if mean is None else mean).copy(), LINKS[self.loss]),
                 state=dict,
                 finish=finished,
             )
@@ -95,6 +102,7 @@ class BlockChoice(Learner):
         sizes = np.asarray(self.sizes)
         starts, N, t = np.cumsum(sizes) - sizes, len(data), 0
         values, w = data.weights().astype(np.float64), np.zeros((self.F + 1, self.Y))
+        total = np.zeros_like(w)
         for epoch in range(1, self.epochs + 1):
             loss = 0.0
             for mixture in mixtures(sizes, self.mixed, problem.seed, epoch):
@@ -106,24 +114,38 @@ class BlockChoice(Learner):
                     q[data.labels[n]] = 1.0
                     one, d = direction(self.loss, x @ w[ids], q)
                     loss += one
-                    eta = self.rate * (1 - t / (self.epochs * N))
+                    eta = self.rate * (1 - t / (self.epochs * N) if self.falling else 1)
                     w *= 1 - eta * self.l2
                     w[ids] += eta * x[:, None] * d
+                    total += w
                     t += 1
             table = np.zeros((self.F + 1, padded(self.Y)), np.float32)
-            table[:, : self.Y] = w
+            table[:, : self.Y] = total / max(t, 1) if self.average else w
             yield Pass(
                 epoch, {"loss": loss / N}, partial(ChoiceWeights, table, LINKS[self.loss]), self.epochs
             )
 
     def _steps(
-        self, data: DocumentExamples, order: NDArray[np.int64], met: int, N: int, w: NDArray[np.float32]
+        self,
+        data: DocumentExamples,
+        order: NDArray[np.int64],
+        met: int,
+        N: int,
+        w: NDArray[np.float32],
+        mean: NDArray[np.float32] | None,
     ) -> float:
-        """A step for each document in this order; the sum of their losses."""
-        eta = self.rate * (1 - (met + np.arange(len(order))) / (self.epochs * N))
-        native = _core.ChoiceSgd(self.F, self.Y, LOSSES[self.loss], False, False, 0.0, self.l2)
+        """A step for each document in this order; the sum of their losses. mean: of the weights, brought up to date."""
+        there = (met + np.arange(len(order))) / (self.epochs * N)
+        eta = self.rate * (1 - there if self.falling else np.ones(len(order)))
+        native = _core.ChoiceSgd(self.F, self.Y, LOSSES[self.loss], False, mean is not None, 0.0, self.l2)
         one = np.ones(len(data), np.float32)
         rates = eta.astype(np.float32)
         loss: float = native.run(data.rows(), data.targets(), one, order, 1, rates, 1, w)
         native.settle(w)
+        if mean is not None and len(order):
+            here = np.empty_like(w)
+            native.average(w, here)
+            here -= mean
+            here *= np.float32(len(order) / (met + len(order)))
+            mean += here
         return loss

@@ -22,6 +22,7 @@ from chaffinch.features.rows import SparseRows, joined
 from chaffinch.learners.block_choice import BlockChoice
 from chaffinch.learners.block_sgd import DocumentBlocks
 from chaffinch.learners.choice import ChoiceWeights
+from chaffinch.learners.choice_gradient import ChoicePerceptron
 from chaffinch.learners.dual import DualLogistic
 from chaffinch.learners.examples import DocumentExamples
 from chaffinch.learners.problem import Problem
@@ -51,6 +52,7 @@ MOST_STEPS = 12  # trials beyond the first ones of a round
 PASSES, MOST_PASSES = 4, 12
 MIXED = 8  # blocks in memory together
 STEPS = 200_000  # of SGD, at least, if that takes no more than the most passes
+BYTES_OF_ID = 1.5  # of a feature of a document in a cache, about
 ENCODER = "encoder.cache"  # beside the cache of documents
 
 
@@ -61,6 +63,7 @@ class DocumentSettings:
     features: None: chosen on a sample     C: the weight of the loss against the penalty; None: chosen on a sample
     choose:   choices on a sample: from documents, labels and given features to features, their name and C
     sharding: the engine to train on, in shards, by logistic regression; None: SGD in this process
+    online:   the averaged perceptron to train instead; None: logistic regression or a margin
     """
 
     features: TextFeatures | None = None
@@ -69,6 +72,7 @@ class DocumentSettings:
     seed: int = 0
     threads: int = 0
     sharding: Sharding | None = None
+    online: ChoicePerceptron | None = None
     on_epoch: Listener = field(default=keep_going, compare=False)
 
 
@@ -111,8 +115,9 @@ def build_cache(spool: TextSpool, folder: Path, name: str, settings: DocumentSet
     mean = spool.characters // max(len(spool), 1) + 1
     large = sample_task(spool, min(COUNTED_ON, max(CHOSEN_ON, COUNTED_CHARACTERS // mean)), settings)
     encoder, rows = replace(large, features=features).encoded()
-    trial = tried_learner(large, rows, C, settings, len(spool))
+    trial = PERCEPTRON if settings.online else tried_learner(large, rows, C, settings, len(spool))
     counted = len(large.X)
+    texts = texts_are_smaller(large.X, rows)
     del rows, large, small
     packed = encoder.packed()
     modelfile.write(
@@ -125,14 +130,16 @@ def build_cache(spool: TextSpool, folder: Path, name: str, settings: DocumentSet
     binary = all(v.binary for v in encoder.union.vectorizers)
     classes = sorted(spool.labels)
     place = {label: n for n, label in enumerate(classes)}
-    writer = DocumentWriter(folder / name, len(encoder.union.vectorizers), not binary)
+    writer = DocumentWriter(folder / name, len(encoder.union.vectorizers), not binary, texts=texts)
     try:
         done = 0
-        for texts, gold in spool.blocks():
-            writer.add(
-                raw_rows(encoder, texts, settings.threads), np.array([place[y] for y in gold], np.int32)
-            )
-            done += len(texts)
+        for here, gold in spool.blocks():
+            labels = np.array([place[y] for y in gold], np.int32)
+            if texts:
+                writer.add_texts(here, labels)
+            else:
+                writer.add(raw_rows(encoder, here, settings.threads), labels)
+            done += len(here)
             settings.on_epoch(Progress("encoding", done, len(spool)))
         writer.close(
             {
@@ -149,6 +156,13 @@ def build_cache(spool: TextSpool, folder: Path, name: str, settings: DocumentSet
     except BaseException:
         writer.discard()
         raise
+
+
+def texts_are_smaller(texts: Sequence[str], rows: SparseRows) -> bool:
+    """Whether texts take fewer bytes than the ids of their features, as those of characters do."""
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    above = sum(int(np.count_nonzero(np.frombuffer(one, np.uint8) > 127)) for one in encoded)
+    return sum(map(len, encoded)) + above < BYTES_OF_ID * len(rows.ids)
 
 
 def raw_rows(encoder: DocumentEncoder, texts: list[str], threads: int) -> list[Rows]:
@@ -189,6 +203,9 @@ class SgdTrial:
         rates = [replace(self, rate=rate) for rate in (self.rate / FASTER, self.rate * FASTER)]
         weights = [] if fixed else [replace(self, C=C) for C in (self.C / WIDER, self.C * WIDER)]
         return [self, *rates, *weights]
+
+
+PERCEPTRON = SgdTrial("perceptron", 1.0, 1.0)
 
 
 def tried_learner(
@@ -264,8 +281,16 @@ def _learner(F: int, Y: int, trial: SgdTrial, N: int, passes: int) -> BlockChoic
     )
 
 
-def made_examples(cache: DocumentCache, encoder: DocumentEncoder, numbers: Sequence[int]) -> DocumentExamples:
-    """The documents of some blocks, end to end."""
+def made_examples(
+    cache: DocumentCache, encoder: DocumentEncoder, numbers: Sequence[int], threads: int = 1
+) -> DocumentExamples:
+    """The documents of some blocks, end to end. threads: those that derive features, if the cache holds texts."""
+    if cache.holds_texts:
+        read = [cache.texts(number) for number in numbers]
+        rows = raw_rows(encoder, [text for texts, _ in read for text in texts], threads)
+        return DocumentExamples.of_rows(
+            weighted_rows(encoder, rows), np.concatenate([y for _, y in read]), len(cache.labels)
+        )
     found = [cache.block(number) for number in numbers]
     kinds: list[Rows] = []
     for k in range(cache.kinds):
@@ -292,9 +317,12 @@ def train_documents(
     trial = SgdTrial(header["loss"], header["C"], header["rate"])
     F, Y, N = encoder.n_features, len(cache.labels), len(cache)
     learner: Any = _learner(F, Y, trial, N, passes_over(N))
+    if settings.online is not None:
+        online = settings.online
+        learner = replace(learner, l2=0.0, epochs=online.epochs, average=online.average, falling=False)
 
     def made(numbers: Sequence[int]) -> DocumentExamples:
-        return made_examples(cache, encoder, numbers)
+        return made_examples(cache, encoder, numbers, settings.threads)
 
     items = int(cache.file.entries["items"].sum(dtype=np.int64))
     blocks = DocumentBlocks(cache.sizes, made, items, cache.file.fingerprint, F, Y)
