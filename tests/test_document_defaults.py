@@ -10,7 +10,8 @@ from sklearn.model_selection import cross_val_score
 
 import chaffinch
 from chaffinch import Classifier, ConfigError, DataError, samples
-from chaffinch.defaults.documents import PENALTIES, SINGLE, choose
+from chaffinch.defaults import documents
+from chaffinch.defaults.documents import PENALTIES, SINGLE, Measured, choose
 from chaffinch.learners.dual import DualCrammerSinger
 from chaffinch.recipes import document_task
 from chaffinch.recipes.document_task import fold_scores
@@ -189,3 +190,33 @@ def test_a_choice_costs_a_bounded_number_of_trainings(reviews, monkeypatch):
     task, _, _ = choose(task, None, {}, False)
     one = documents._cost(task.ready[1], 5) + documents.ENCODING * len(task.ready[1].ids)
     assert sum(work) < max(10 * one, 2 * documents.LEAST)
+
+
+@pytest.mark.parametrize(("ahead", "expected"), [(8, "questions"), (2, "sentences")])
+def test_the_preferred_kind_of_features_gives_way_to_one_that_is_clearly_ahead(
+    monkeypatch, reviews, ahead, expected
+):
+    texts, y = reviews[0][:200], reviews[1][:200]
+    rng = np.random.RandomState(0)
+    sentences = (rng.rand(200) < 0.6).astype(float)
+    questions = sentences.copy()
+    moved = rng.permutation(200)[:100]
+    questions[moved] = 1 - questions[moved]  # a difference with a standard error of 5 documents in 100
+    lead = questions.sum() - sentences.sum()
+    wrong = np.flatnonzero((questions == 0) & (sentences == 0))
+    right = np.flatnonzero((questions == 1) & (sentences == 1))
+    change = int(ahead - lead)
+    questions[(wrong if change > 0 else right)[: abs(change)]] = float(change > 0)
+    assert questions.sum() - sentences.sum() == ahead
+    known = {"sentences": sentences, "questions": questions}
+
+    def measured(task, held_out, candidate, settings, folds, known=known):
+        none = np.zeros((0, 2), np.float32)
+        hits = known.get(candidate.features, np.zeros(200))
+        return Measured(candidate, hits, none, none, False, np.zeros(0, np.int64), 3)
+
+    monkeypatch.setattr(documents, "_measured", measured)
+    tasks = []
+    monkeypatch.setattr(documents, "_second_round", lambda kinds, left, names, sample: tasks.append(names))
+    Classifier(calibrate=False).fit(texts, y)
+    assert tasks == [[expected]]

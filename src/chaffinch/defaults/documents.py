@@ -45,7 +45,9 @@ PROBES = (("ridge", 0.3), ("ridge", 2.0))
 # With this many documents, kinds of features are compared before the weights have converged.
 QUICK, QUICK_FROM = {"epochs": 2}, 1000
 
-# Among kinds of features within a standard error of each other, the first is chosen.
+# Among kinds of features as good as the best, the first of these is chosen. On all documents, a kind is as good if it
+# is behind by at most HALF a standard error of the difference; on a sample by at most one, and more documents decide.
+HALF = 0.5
 PREFERRED = (
     "sentences",
     "questions",
@@ -304,7 +306,10 @@ def _first_round(kinds: _Encoded) -> tuple[list[str], dict[str, float], int]:
         return [DEFAULT], {}, len(task.X)
     order = sorted(best, key=lambda name: -best[name].accuracy)
     first = best[order[0]]
-    close = [name for name in order if first.accuracy - best[name].accuracy <= _spread(first, best[name])]
+    least = HALF if whole else 1.0
+    close = [
+        name for name in order if first.accuracy - best[name].accuracy <= least * _spread(first, best[name])
+    ]
     # If two are close, the next round decides, on more documents if there are any.
     names = sorted(close[:CLOSE], key=PREFERRED.index) if not whole else [min(close, key=PREFERRED.index)]
     return names, {name: one.accuracy for name, one in best.items()}, len(task.X)
@@ -380,7 +385,7 @@ def _climb(
 def _last_round(found: list[Measured]) -> Measured:
     """Among candidates as good as the best, the one whose calibrated probabilities fit the labels best."""
     best = max(found, key=lambda one: one.accuracy)
-    equal = [one for one in found if best.accuracy - one.accuracy <= 0.5 * _spread(best, one)]
+    equal = [one for one in found if best.accuracy - one.accuracy <= HALF * _spread(best, one)]
     return min(equal, key=Measured.surprise) if len(equal) > 1 else best
 
 
