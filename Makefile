@@ -9,7 +9,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help tour test test-adapters test-page test-cluster test-ray test-label-studio test-doccano lint sanitize oom docs bench wheel lock clean
+.PHONY: help tour test suite test-adapters test-page test-cluster test-ray test-label-studio test-doccano lint sanitize oom docs bench wheel lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-17s %s\n", $$1, $$2}'
@@ -40,10 +40,14 @@ $(VENV)/.built: $(NATIVE) | $(VENV)/.tour
 tour: $(VENV)/.tour $(VENV)/.built ## set up, build, and walk through the toolkit on the embedded samples
 	$(BIN)/chaffinch tour --yes
 
-# One core installs packages while the other compiles.
+# One core installs packages while the other compiles; then the linters run beside the tests.
 test: $(VENV)/.tour ## lint, types, import contract, all tests, doctests, README examples
-	@$(MAKE) --no-print-directory --jobs=2 lint
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	@$(MAKE) --no-print-directory --jobs=2 lint suite
+
+# Files keep their order, in which short doctests are last: sorted by their number of tests, as xdist does by default, the
+# last ones are single tests of up to half a minute, and one core waits for the other.
+suite: $(VENV)/.test $(VENV)/.built
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 $(VENV)/.adapters $(VENV)/.page $(VENV)/.cluster: $(VENV)/.%: locks/%.txt | $(VENV)/.test
 	$(PIP) -r $<

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from threadpoolctl import threadpool_limits
 
 # How long a draw takes is the machine's affair: on a busy one it says nothing about the test.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -36,6 +37,14 @@ def data() -> Path:
     if folder is None:
         pytest.skip(f"needs the real corpora: set {ENVIRONMENT}")
     return folder
+
+
+def pytest_collection_finish() -> None:
+    """One thread for the linear algebra of NumPy and SciPy: on small matrices more threads wait for each other.
+
+    Processes that tests start keep their own number of threads, and so do the threads of the core.
+    """
+    threadpool_limits(1)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
