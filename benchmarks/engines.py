@@ -15,6 +15,7 @@ import os
 import random
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -73,31 +74,65 @@ class Row:
 
 def timed(work: Callable[[], Any]) -> tuple[float, float]:
     """Wall and CPU seconds of a call; CPU of this process and its descendants."""
-    cpu, wall = tree_cpu(), time.perf_counter()
-    work()
-    return time.perf_counter() - wall, tree_cpu() - cpu
+    with TreeCpu() as cpu:
+        wall = time.perf_counter()
+        work()
+        wall = time.perf_counter() - wall
+    return wall, cpu.seconds
 
 
-def tree_cpu() -> float:
-    """CPU seconds of this process and of all that descend from it, those that have ended included (Linux)."""
-    children: dict[int, list[int]] = {}
-    ticks: dict[int, int] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            facts = path.read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended
-            continue
-        pid = int(path.parent.name)
-        children.setdefault(int(facts[1]), []).append(pid)
-        ticks[pid] = sum(
-            int(fact) for fact in facts[11:15]
-        )  # user and system; its own, and of ended children
-    total, todo = 0, [os.getpid()]
-    while todo:
-        pid = todo.pop()
-        total += ticks.get(pid, 0)
-        todo += children.get(pid, [])
-    return total / os.sysconf("SC_CLK_TCK")
+class TreeCpu:
+    """CPU seconds of this process and of all that descend from it while it is open (Linux).
+
+    Each process is looked at again and again, and the last figure counts after it has ended: one whose parent does not
+    wait for it, as those of Ray, is in nobody's sum. What it does after the last look is lost.
+    """
+
+    def __init__(self, every: float = 0.1) -> None:
+        self.seconds, self._every, self._done = 0.0, every, threading.Event()
+        self._first: dict[
+            tuple[int, int], int
+        ] = {}  # by process and its time of birth: ticks when this began
+        self._last: dict[tuple[int, int], int] = {}
+
+    def __enter__(self) -> "TreeCpu":
+        self._look()
+        self._first = dict(self._last)
+        self._watch = threading.Thread(target=self._keep_looking, daemon=True)
+        self._watch.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._watch.join()
+        self._look()
+        ticks = sum(last - self._first.get(who, 0) for who, last in self._last.items())
+        self.seconds = ticks / os.sysconf("SC_CLK_TCK")
+
+    def _keep_looking(self) -> None:
+        while not self._done.wait(self._every):
+            self._look()
+
+    def _look(self) -> None:
+        children: dict[int, list[int]] = {}
+        found: dict[int, tuple[int, int]] = {}
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                facts = path.read_text().rpartition(")")[2].split()
+            except OSError:  # it has ended
+                continue
+            pid = int(path.parent.name)
+            children.setdefault(int(facts[1]), []).append(pid)
+            found[pid] = int(facts[19]), int(facts[11]) + int(facts[12])  # born; user and system
+        todo = [os.getpid(), *(pid for pid, born in self._last if pid in found and found[pid][0] == born)]
+        seen: set[int] = set()
+        while todo:
+            pid = todo.pop()
+            if pid not in seen and pid in found:
+                seen.add(pid)
+                born, ticks = found[pid]
+                self._last[pid, born] = ticks
+                todo += children.get(pid, [])
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,11 @@ import io
 import json
 import random
 import statistics
+import subprocess
+import sys
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from benchmarks import corpora, harness, record
@@ -202,3 +206,26 @@ def test_a_process_that_dies_or_hangs_is_a_failed_run():
 def test_the_history_has_its_columns():
     header = (harness.ROOT / "benchmarks" / "history.csv").read_text().splitlines()[0]
     assert header == "release,accuracy,speed,size"
+
+
+def test_the_cpu_time_of_a_process_that_nobody_waits_for_is_counted() -> None:
+    from benchmarks.engines import timed
+
+    burn = "import time\nwhile time.process_time() < 0.8: pass"
+    forgets = (
+        "import signal, subprocess, sys\n"
+        "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
+        f"subprocess.Popen([sys.executable, '-c', {burn!r}], stdin=subprocess.PIPE)\n"
+        "sys.stdin.read()"
+    )
+
+    def work() -> None:
+        with subprocess.Popen([sys.executable, "-c", forgets], stdin=subprocess.PIPE) as parent:
+            deadline = time.monotonic() + 60
+            children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
+            while not children.read_text().strip() and time.monotonic() < deadline:
+                time.sleep(0.01)
+            while children.read_text().strip() and time.monotonic() < deadline:
+                time.sleep(0.01)
+
+    assert timed(work)[1] > 0.5
