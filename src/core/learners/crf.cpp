@@ -112,6 +112,17 @@ template <class Real> void CrfOracle<Real>::score(std::int64_t n, const Real* fi
     score_rest();
 }
 
+template <class Real>
+void CrfOracle<Real>::score_by_halves(std::int64_t n)
+    requires std::same_as<Real, float>
+{
+    n_ = n;
+    const std::int64_t T = data_.length(n), S = shape_.S();
+    const auto ptr = data_.ptr.subspan(static_cast<std::size_t>(data_.begin(n)), static_cast<std::size_t>(T + 1));
+    scorers::score_halved_rows(ptr, data_.ids, w_, S, machine::room(scores_, T * S), data_.values);
+    score_rest();
+}
+
 // Scale, scores by hand, costs and bigrams.
 template <class Real> void CrfOracle<Real>::score_rest() {
     const std::int64_t T = data_.length(n_), begin = data_.begin(n_), S = shape_.S(), Y = shape_.Y;

@@ -109,7 +109,9 @@ template <class Real> class CrfOracle {
     // Scores of sentence n. All below speak of the sentence scored last.
     void score(std::int64_t n);
     void choose(std::int64_t n); // sentence n without scores: gold() then gives its parts, and no value
-    void score(std::int64_t n, const Real* first, const Real* second); // of unary sums [T][S] made elsewhere, in two parts
+    void score(std::int64_t n, const Real* first, const Real* second); // of unary sums [T][S] of the halves, made elsewhere
+    void score_by_halves(std::int64_t n) // the same floats; see score_halved_rows
+        requires std::same_as<Real, float>;
     double log_z(CrfParts<Real>* expected);    // null: the value alone
     double gold(CrfParts<Real>* expected);     // the score of the gold labels (soft: its mean; partial: their log sum)
 

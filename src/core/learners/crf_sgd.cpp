@@ -78,8 +78,8 @@ double CrfSgd::part(std::span<const std::int64_t> order, std::int64_t met, doubl
             const std::int64_t to = std::min(planned, from + blocks_in_a_run * settings_.block);
             std::array<std::int64_t, 2> reached{};
             partners_.run(
-                threads, [&](int k) { reached[k] = descend(order, from, to, k, k + 1, w); },
-                [&] { reached[0] = descend(order, from, to, 0, 2, w); });
+                threads, [&](int k) { reached[k] = descend_half(order, from, to, k, w); },
+                [&] { reached[0] = descend(order, from, to, w); });
             from = reached[0];
         }
     }
@@ -100,44 +100,60 @@ std::int64_t CrfSgd::plan(std::span<const std::int64_t> order, std::int64_t from
     return i;
 }
 
-// The sentences of order [from, to), block by block; how far it came. This thread has the halves [first, last) of the
-// features; where that is one, the other thread has the other, and both share the sentences until they part.
-std::int64_t CrfSgd::descend(std::span<const std::int64_t> order, std::int64_t from, std::int64_t to, int first, int last, float* w) {
-    const bool shared = last - first == 1;
-    Worker& mine = workers_[first];
-    bool together = shared;
-    for (; from < to && together == shared; from = std::min(to, from + settings_.block)) {
+// The sentences of order [from, to), block by block; how far it came.
+std::int64_t CrfSgd::descend(std::span<const std::int64_t> order, std::int64_t from, std::int64_t to, float* w) {
+    Worker& mine = workers_[0];
+    for (; from < to; from = std::min(to, from + settings_.block)) {
         machine::check_stop();
         const auto size = static_cast<std::size_t>(std::min(to - from, settings_.block));
         const auto block = order.subspan(static_cast<std::size_t>(from), size);
-        for (int h = first; h < last; ++h) {
-            workers_[h].half.take(data_, block);
-            workers_[h].half.score(w, shape_.S());
-        }
-        if (shared) partners_.wait();
         mine.oracle.weigh(w, scales_[from]);
-        for (std::size_t i = shared ? next_++ : 0; i < size; i = shared ? next_++ : i + 1)
+        for (std::size_t i = 0; i < size; ++i) {
+            if (data_.length(block[i]) == 0) continue;
+            mine.oracle.score_by_halves(block[i]);
             losses_[from + static_cast<std::int64_t>(i)] = loss(block[i], i, mine);
-        if (shared) together = partners_.wait();
-        if (first == 0) next_ = 0;
+        }
+        for (std::size_t i = 0; i < size; ++i)
+            if (data_.length(block[i]) > 0)
+                add_parts(shape_, data_, block[i], parts_[i], steps_[from + static_cast<std::int64_t>(i)], trainable_, w);
+    }
+    return from;
+}
+
+// The same with half h of the features; the other thread has the other half, and both share the sentences until they part.
+std::int64_t CrfSgd::descend_half(std::span<const std::int64_t> order, std::int64_t from, std::int64_t to, int h, float* w) {
+    Worker& mine = workers_[h];
+    for (bool together = true; from < to && together; from = std::min(to, from + settings_.block)) {
+        machine::check_stop();
+        const auto size = static_cast<std::size_t>(std::min(to - from, settings_.block));
+        const auto block = order.subspan(static_cast<std::size_t>(from), size);
+        mine.half.take(data_, block);
+        mine.half.score(w, shape_.S());
+        partners_.wait();
+        mine.oracle.weigh(w, scales_[from]);
+        for (std::size_t i = next_++; i < size; i = next_++) {
+            if (data_.length(block[i]) == 0) continue;
+            mine.oracle.score(block[i], workers_[0].half.scores(i), workers_[1].half.scores(i));
+            losses_[from + static_cast<std::int64_t>(i)] = loss(block[i], i, mine);
+        }
+        together = partners_.wait();
+        if (h == 0) next_ = 0;
         for (std::size_t i = 0; i < size; ++i) {
             if (data_.length(block[i]) == 0) continue;
             const float step = steps_[from + static_cast<std::int64_t>(i)];
-            for (int h = first; h < last; ++h) workers_[h].half.add(i, parts_[i].nodes.data(), step, trainable_, w);
-            if (first == 0) add_chain(shape_, data_, block[i], parts_[i], step, trainable_, w);
+            mine.half.add(i, parts_[i].nodes.data(), step, trainable_, w);
+            if (h == 0) add_chain(shape_, data_, block[i], parts_[i], step, trainable_, w);
         }
     }
     return from;
 }
 
-// parts = expected - gold of sentence n, the i-th of its block; its loss.
+// parts = expected - gold of sentence n, the i-th of its block, which the oracle has scored; its loss.
 double CrfSgd::loss(std::int64_t n, std::size_t i, Worker& mine) {
     const std::int64_t T = data_.length(n);
-    if (T == 0) return 0;
     CrfOracle<float>& oracle = mine.oracle;
     const CrfParts<float>& gold = mine.gold;
     CrfParts<float>& parts = parts_[i];
-    oracle.score(n, workers_[0].half.scores(i), workers_[1].half.scores(i));
     const double loss = oracle.log_z(&parts) - oracle.gold(&mine.gold);
     subtract(T * shape_.S(), gold.nodes.data(), parts.nodes.data());
     subtract(shape_.chain_size(), gold.chain.data(), parts.chain.data());

@@ -59,7 +59,8 @@ class CrfSgd {
     };
 
     std::int64_t plan(std::span<const std::int64_t> order, std::int64_t from, std::int64_t& met, DecayingSteps& steps);
-    std::int64_t descend(std::span<const std::int64_t> order, std::int64_t from, std::int64_t to, int first, int last, float* w);
+    std::int64_t descend(std::span<const std::int64_t> order, std::int64_t from, std::int64_t to, float* w);
+    std::int64_t descend_half(std::span<const std::int64_t> order, std::int64_t from, std::int64_t to, int h, float* w);
     double loss(std::int64_t n, std::size_t i, Worker& mine);
 
     const CrfShape& shape_;

@@ -7,15 +7,6 @@
 
 namespace chaffinch::learners {
 
-namespace {
-
-// Rows alternate between the halves in runs, which are whole cache lines whatever the stride.
-constexpr int run = 4; // 2^4 rows
-
-int half_of(std::int32_t f) { return f >> run & 1; }
-
-} // namespace
-
 void FeatureHalf::take(const CrfData& data, std::span<const std::int64_t> sentences) {
     first_.assign(1, 0);
     ptr_.assign(1, 0);
@@ -29,7 +20,7 @@ void FeatureHalf::take(const CrfData& data, std::span<const std::int64_t> senten
             for (std::int64_t k = data.ptr[t]; k < data.ptr[t + 1]; ++k) {
                 ids_[n] = data.ids[k]; // kept if it is ours, else overwritten by the next
                 if (valued_) values_[n] = data.values[k];
-                n += half_of(data.ids[k]) == half_;
+                n += scorers::half_of(data.ids[k]) == half_;
             }
             ptr_.push_back(static_cast<std::int64_t>(n));
         }

@@ -3,7 +3,7 @@
 //
 //   scores[t][y] = (sum over f of the first half at t of v w[f][y]) + (the same of the second)
 //
-// One thread that does both halves computes the same floats.
+// score_halved_rows gives one thread the same floats.
 #pragma once
 
 #include "aligned.hpp"

@@ -72,6 +72,55 @@ CHAFFINCH_INLINE void score_each(std::span<const std::int64_t> ptr, std::span<co
                         out + static_cast<std::int64_t>(t) * S);
 }
 
+// P packs of one position, as in score_halved_rows. A row is added to both sums, to one of them as zeros: which one could
+// not be guessed by a branch.
+template <std::int64_t P, bool valued>
+CHAFFINCH_INLINE void sum_halved_packs(const std::int32_t* ids, const float* values, std::int64_t n, std::int64_t more,
+                                       const float* w, std::int64_t S, float* out) {
+    using Bits = machine::Pack<std::int32_t>;
+    machine::Pack<float> first[P] = {}, second[P] = {};
+    const machine::Pack<float> zero = {};
+    for (std::int64_t k = 0; k < n; ++k) {
+        if (k + ahead < more) prefetch_row(w + ids[k + ahead] * S, P * machine::lanes);
+        const float* row = w + ids[k] * S;
+        const Bits in_second = Bits{} - half_of(ids[k]);
+        for (std::int64_t p = 0; p < P; ++p) {
+            machine::Pack<float> part;
+            std::memcpy(&part, row + p * machine::lanes, sizeof part);
+            if constexpr (valued) part *= values[k];
+            first[p] += in_second ? zero : part;
+            second[p] += in_second ? part : zero;
+        }
+    }
+    for (std::int64_t p = 0; p < P; ++p) {
+        const machine::Pack<float> sum = first[p] + second[p];
+        std::memcpy(out + p * machine::lanes, &sum, sizeof sum);
+    }
+}
+
+template <bool valued>
+CHAFFINCH_INLINE void score_halved_each(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* w,
+                                        std::int64_t S, float* out, const float* values) {
+    constexpr std::int64_t packs = 4;
+    const std::int64_t end = ptr.back();
+    for (std::int64_t k = ptr.front(); k < std::min(end, ptr.front() + ahead); ++k) prefetch_row(w + ids[k] * S, S);
+    for (std::size_t t = 0; t + 1 < ptr.size(); ++t) {
+        const std::int32_t* from = ids.data() + ptr[t];
+        const float* by = valued ? values + ptr[t] : nullptr;
+        const std::int64_t n = ptr[t + 1] - ptr[t], more = end - ptr[t];
+        float* to = out + static_cast<std::int64_t>(t) * S;
+        std::int64_t y = 0;
+        for (; y + packs * machine::lanes <= S; y += packs * machine::lanes)
+            sum_halved_packs<packs, valued>(from, by, n, more, w + y, S, to + y);
+        switch ((S - y) / machine::lanes) {
+        case 1: sum_halved_packs<1, valued>(from, by, n, more, w + y, S, to + y); break;
+        case 2: sum_halved_packs<2, valued>(from, by, n, more, w + y, S, to + y); break;
+        case 3: sum_halved_packs<3, valued>(from, by, n, more, w + y, S, to + y); break;
+        default: break;
+        }
+    }
+}
+
 // P packs of one position, as in score_shrunk_rows.
 template <std::int64_t P, bool valued>
 CHAFFINCH_INLINE void sum_shrunk_packs(const std::int32_t* ids, const float* values, std::int64_t n, std::int64_t more,
@@ -148,6 +197,15 @@ CHAFFINCH_HOT void score_rows(std::span<const std::int64_t> ptr, std::span<const
         score_each<true>(ptr, ids, w, S, out, values);
     else
         score_each<false>(ptr, ids, w, S, out, nullptr);
+}
+
+CHAFFINCH_HOT void score_halved_rows(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* w,
+                                     std::int64_t S, float* out, const float* values) {
+    if (ptr.empty()) return;
+    if (values)
+        score_halved_each<true>(ptr, ids, w, S, out, values);
+    else
+        score_halved_each<false>(ptr, ids, w, S, out, nullptr);
 }
 
 CHAFFINCH_HOT void score_shrunk_rows(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* u,

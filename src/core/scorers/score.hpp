@@ -15,12 +15,22 @@
 
 namespace chaffinch::scorers {
 
+// The half to which a feature belongs, if two threads share the features. Rows alternate in runs of 16, which are whole
+// cache lines whatever the stride.
+inline constexpr int half_bit = 4;
+inline int half_of(std::int32_t f) { return f >> half_bit & 1; }
+
 void score_rows(std::span<const std::int64_t> ptr, // [T+1]  row bounds into ids; need not start at 0
                 std::span<const std::int32_t> ids, // [nnz]  feature ids
                 const float* w,                    // [F][S]
                 std::int64_t S,                    //
                 float* out,                        // [T][S] overwritten
                 const float* values = nullptr);    // [nnz]
+
+// The same, each half of the features summed apart and then both: the floats that two threads give together.
+void score_halved_rows(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* w,
+                       std::int64_t S, // whole lanes
+                       float* out, const float* values = nullptr);
 
 // The same for the weights soft(u, shrink) = sign(u) max(0, |u| - shrink) of u, and the sum of v^2 over the features at t
 // with |u[f][y]| > least.
