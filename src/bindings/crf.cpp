@@ -117,6 +117,13 @@ void bind_crf(nb::module_& m) {
             nb::arg("sentences").noconvert(), nb::arg("times"), nb::arg("w").noconvert(), nb::call_guard<Unlocked>(),
             "Visit some sentences alone, each so many times.")
         .def(
+            "settle_loudest",
+            [](Sdca& self, std::int64_t count, const Out<float>& w) {
+                return self.second.settle_loudest(count, self.first->weights(w));
+            },
+            nb::arg("count"), nb::arg("w").noconvert(), nb::call_guard<Unlocked>(),
+            "Visit the sentences whose marginals moved most, once each; loss and moved of all sentences.")
+        .def(
             "state",
             [](const Sdca& self) {
                 learners::CrfSdca::State s = self.second.state();

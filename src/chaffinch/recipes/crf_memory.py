@@ -7,6 +7,7 @@ disturbs; a sentence that is taken out takes its share of w with it. w_0 is zero
 learnt. It is the weights of a model of which nothing else is known: they are then held by the penalty alone.
 """
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -36,12 +37,19 @@ from chaffinch.text.schemes import (
 )
 from chaffinch.text.table import Column, TokenTable
 
-# Dual ascent after a change runs until its gap is this small, for so many passes at most and at least; tokens whose
-# marginals change by less than STILL are left alone.
+# Dual ascent after a change runs until its gap is this small, for so many passes at most; tokens whose marginals change by
+# less than STILL are left alone. The sum over tokens counts labels that change together more than once, TOGETHER times and
+# more: the true distance from the optimum was 0.15 to 0.83 of what is left after dividing by it.
 GAP = 0.001
 PASSES = 60
-AT_LEAST = 2
 STILL = 0.001
+TOGETHER = 2.0
+
+# After a pass the sentences that moved most, this share of all, are visited again, so many times at most. What the others
+# report is then of the last pass, so the gap has to be smaller.
+LOUDEST = 0.1
+ROUNDS = 4
+AFTER_ROUNDS = 0.75
 
 # New sentences are visited this many times before the first pass, unless they are more than a share of all.
 FIRST_VISITS = 20
@@ -340,21 +348,28 @@ class CrfMemory:
             trainable=self._trainable(),
             values=self.rows.values,
         )
-        learner = CrfSdca(problem, c2, still=STILL * min(1.0, c2), skip_quiet=True, seed=self.seed)
+        learner = CrfSdca(problem, c2, still=STILL * min(1.0, c2), skip_quiet=False, seed=self.seed)
         learner.restore(*self.duals.state(self.seed))
         learner.add_weights(w)
         fresh = np.flatnonzero(~self.duals.met)
         if len(fresh) <= max(1, MOST_FRESH * self.n_sentences):
             learner.settle(fresh, FIRST_VISITS, w)
         gap = np.inf
-        for number in range(1, PASSES + 1):
+        for _ in range(PASSES):
             met = learner.run(w)
             penalty = met.penalty
             if self.base is not None:
                 moved = w - self.base
                 penalty = c2 * float(np.vdot(moved, moved))
-            gap = met.moved / max(met.loss + penalty, 1e-12)
-            if gap < GAP and number >= AT_LEAST:
+            gap = _share(met.moved, met.loss + penalty)
+            if gap < GAP:
+                break
+            for _ in range(ROUNDS):
+                met = learner.settle_loudest(math.ceil(LOUDEST * self.n_sentences), w)
+                gap = _share(met.moved, met.loss + penalty)
+                if gap < AFTER_ROUNDS * GAP:
+                    break
+            if gap < AFTER_ROUNDS * GAP:
                 break
         state: SdcaState = learner.state()
         return replace(self, duals=Duals.of(state, self.shape.Y, self.shape.S)), w, gap
@@ -392,6 +407,11 @@ class CrfMemory:
         else:
             labels = LabelSet.plain(column.types)
         return InnerLabels(labels, labels.column_ids(column), self.scheme).with_labels_of(self.labels)
+
+
+def _share(moved: float, objective: float) -> float:
+    """The gap as a share of the objective."""
+    return moved / TOGETHER / max(objective, 1e-12)
 
 
 CANNOT = (

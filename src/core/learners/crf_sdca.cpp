@@ -332,11 +332,6 @@ SdcaPass CrfSdca::pass(float* w) {
         }
         record.visited += static_cast<std::int64_t>(chosen.size());
     };
-    const auto total_change = [&] {
-        double sum = 0;
-        for (const Memory& memory : memory_) sum += static_cast<double>(memory.change);
-        return sum;
-    };
     const auto N = static_cast<double>(std::max<std::int64_t>(data_.N(), 1));
     visit_chosen();
     if (choosing) {
@@ -349,7 +344,7 @@ SdcaPass CrfSdca::pass(float* w) {
     }
     ++passes_;
     const double change = total_change();
-    for (const Memory& memory : memory_) record.loss += static_cast<double>(memory.loss);
+    record.loss = total_loss();
     mean_change_ = change / N;
     record.moved = change / 2;
     if (sums_.empty()) {
@@ -368,6 +363,30 @@ SdcaPass CrfSdca::pass(float* w) {
     record.penalty = found.penalty;
     record.held = held_ = found.held;
     return record;
+}
+
+double CrfSdca::total_change() const {
+    double sum = 0;
+    for (const Memory& memory : memory_) sum += static_cast<double>(memory.change);
+    return sum;
+}
+
+double CrfSdca::total_loss() const {
+    double sum = 0;
+    for (const Memory& memory : memory_) sum += static_cast<double>(memory.loss);
+    return sum;
+}
+
+SdcaPass CrfSdca::settle_loudest(std::int64_t count, float* w) {
+    std::vector<std::int64_t> loudest(memory_.size());
+    std::iota(loudest.begin(), loudest.end(), std::int64_t{0});
+    count = std::clamp(count, std::int64_t{0}, data_.N());
+    std::ranges::partial_sort(loudest, loudest.begin() + count, [&](std::int64_t a, std::int64_t b) {
+        return memory_[a].change != memory_[b].change ? memory_[a].change > memory_[b].change : a < b;
+    });
+    loudest.resize(static_cast<std::size_t>(count));
+    settle(loudest, 1, w);
+    return {.loss = total_loss(), .moved = total_change() / 2, .visited = count};
 }
 
 void CrfSdca::settle(std::span<const std::int64_t> sentences, int times, float* w) {

@@ -73,6 +73,10 @@ class CrfSdca {
     // against the weights that are there, and the passes only have to settle what they disturbed.
     void settle(std::span<const std::int64_t> sentences, int times, float* w);
 
+    // One visit to each of the `count` sentences with the largest K, the largest first. Loss and moved are those of all
+    // sentences, each as it was met last; there is no penalty.
+    SdcaPass settle_loudest(std::int64_t count, float* w);
+
     // All that a later run needs to go on exactly where this one is, besides w.
     struct State {
         std::vector<float> nodes, pairs;     // m
@@ -109,6 +113,8 @@ class CrfSdca {
     double shared_length(std::int64_t n, const float* u, const float* d) const;
     double mean_square(std::int64_t n) const;
     float visit(std::int64_t n, const float* u);
+    double total_change() const;
+    double total_loss() const;
     float* node_marginals(std::int64_t n) { return nodes_.data() + data_.begin(n) * shape_.S(); } // [T][S]
     float* pair_marginals(std::int64_t n) { return pairs_.data() + n * shape_.Y * shape_.S(); }   // [Y][S]
 
