@@ -25,6 +25,14 @@ template <class T, std::size_t Dims = 1>
 using In = nb::ndarray<const T, nb::ndim<Dims>, nb::c_contig, nb::device::cpu>;
 
 // A writable one, filled by the kernel.
+// Rows [n][columns] that may lie apart, each contiguous: check with stride_of.
+template <class T> using StridedRows = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
+
+template <class T> std::int64_t stride_of(const StridedRows<T>& rows) {
+    if (rows.shape(1) > 1 && rows.stride(1) != 1) throw nb::value_error("expected rows whose columns lie side by side");
+    return rows.stride(0);
+}
+
 template <class T, std::size_t Dims = 1> using Out = nb::ndarray<T, nb::ndim<Dims>, nb::c_contig, nb::device::cpu>;
 
 // What an argument must fulfil; else a ValueError that says so.

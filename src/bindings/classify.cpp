@@ -348,13 +348,28 @@ void bind_classify(nb::module_& m) {
 
     m.def(
         "row_strengths",
-        [](In<float, 2> w, std::size_t threads, Out<float> out) {
+        [](StridedRows<float> w, std::size_t threads, Out<float> out) {
             expect(out.size() == w.shape(0), "row_strengths: one number per row");
+            const std::int64_t S = stride_of(w);
             Unlocked released;
-            features::row_strengths(static_cast<std::int64_t>(w.shape(0)), static_cast<std::int64_t>(w.shape(1)), w.data(), threads,
+            features::row_strengths(static_cast<std::int64_t>(w.shape(0)), static_cast<std::int64_t>(w.shape(1)), S, w.data(), threads,
                           out.data());
         },
         nb::arg("w").noconvert(), nb::arg("threads"), nb::arg("out").noconvert(), "The largest |w| of each row.");
+
+    m.def(
+        "kept_rows",
+        [](StridedRows<float> w, In<std::uint8_t> keep, float least, Out<float, 2> out) {
+            const auto kept = static_cast<std::size_t>(std::ranges::count_if(span(keep), [](std::uint8_t k) { return k != 0; }));
+            expect(keep.size() == w.shape(0) && out.shape(0) == kept && out.shape(1) == w.shape(1),
+                   "kept_rows: a flag for each row, and room for those that are kept");
+            const std::int64_t S = stride_of(w);
+            Unlocked released;
+            features::kept_rows(static_cast<std::int64_t>(w.shape(0)), static_cast<std::int64_t>(w.shape(1)), S, w.data(), keep.data(),
+                                least, out.data());
+        },
+        nb::arg("w").noconvert(), nb::arg("keep").noconvert(), nb::arg("least"), nb::arg("out").noconvert(),
+        "The rows with a flag, weights smaller than `least` as zeros.");
 
     m.def(
         "round_rows",

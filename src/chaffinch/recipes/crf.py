@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import modelfile
-from chaffinch._core import row_strengths
+from chaffinch._core import kept_rows, row_strengths
 from chaffinch.errors import ConfigError
 from chaffinch.features.rows import FeatureRows
 from chaffinch.learners.likelihood import KeptDuals, LikelihoodLearner, PrunedSgd, Sdca, Sgd
@@ -61,7 +61,6 @@ __all__ = ["RECIPE", "Crf", "load", "smaller", "train", "train_once"]
 # With many labels each token keeps only labels with at least this probability by its own features, at most this many.
 PRUNED_BELOW = 0.001
 MOST_STATES = 16
-BLOCK = 1 << 14  # rows of weights that are worked on together
 
 
 def train(task: TaggingTask, config: Crf) -> Trained:
@@ -219,11 +218,11 @@ class CrfModels:
         """The same without small weights and without features that have none left, rounded to ``bits``."""
         if self.shape.observations:
             return self.model(scorer)
-        lean, kept = smaller(self.encoder, self._weights(scorer), min_weight, bits)
+        lean, kept = smaller(self.encoder, self._weights(scorer, view=True), min_weight, bits)
         return ChainModel(lean, Additive(kept), self.inner.labels, needs=self.rules.needs)
 
-    def _weights(self, scorer: Linear) -> ChainWeights:
-        found = self.rules.put_into(self.shape.split(scorer.w))
+    def _weights(self, scorer: Linear, *, view: bool = False) -> ChainWeights:
+        found = self.rules.put_into(self.shape.split(scorer.w, view=view and self.fixed is None))
         if self.fixed is not None:
             found.dense[self.fixed.features, self.fixed.labels] = self.fixed.values
         return found
@@ -317,11 +316,8 @@ def smaller(
     keep = (largest >= min_weight) & (largest > 0)
     refuse_empty(keep, min_weight, float(largest.max(initial=0.0)))
     # The rest works on the remaining weights: the whole table may be the largest object in memory.
-    unary = every[keep]
-    for start in range(0, len(unary), BLOCK):
-        block = unary[start : start + BLOCK]
-        np.multiply(block, np.abs(block) >= min_weight, out=block)
-        np.add(block, np.float32(0), out=block)  # -0 becomes 0
+    unary = np.empty((int(np.count_nonzero(keep)), every.shape[1]), np.float32)
+    kept_rows(every, keep.view(np.uint8), min_weight, unary)
     if bits is not None:
         unary = SparseWeights.of(unary, bits).dense(unary.shape[1])
         left = np.asarray(unary.any(axis=1))

@@ -392,9 +392,9 @@ class CrfMemory:
         return flags
 
     def weights(self, w: NDArray[np.float32]) -> ChainWeights:
-        """Flat weights by block."""
+        """Flat weights by block; unary ones are a view."""
         legal = InnerLabels(self.labels, self.y, self.scheme).legal if self.config.constraints else None
-        return self.shape.split(w, legal)
+        return self.shape.split(w, legal, view=True)
 
     def _inner(self, column: Column, ptr: NDArray[np.int64]) -> InnerLabels:
         """The labels of further sentences, in the scheme of those before."""

@@ -61,8 +61,13 @@ class CrfLayout:
         """All weights, padding included."""
         return self.chain_end + sum(self.observations) * padded(self.Y**2)
 
-    def split(self, w: NDArray[np.float32], legal: Legal | None = None) -> ChainWeights:
-        """The weights by block; transitions that ``legal`` forbids are minus infinity."""
+    def split(
+        self, w: NDArray[np.float32], legal: Legal | None = None, *, view: bool = False
+    ) -> ChainWeights:
+        """The weights by block; transitions that ``legal`` forbids are minus infinity.
+
+        view: unary weights are those of ``w`` itself, not a copy
+        """
         F, Y, S = self.F, self.Y, self.S
         rows = w[: (F + Y + 2) * S].reshape(-1, S)[:, :Y]
         pair, start, end = rows[F : F + Y].copy(), rows[F + Y].copy(), rows[F + Y + 1].copy()
@@ -78,7 +83,7 @@ class CrfLayout:
                 "first": first.reshape(Y, Y).copy(),
                 "last": last.reshape(Y, Y).copy(),
             }
-        return ChainWeights(np.ascontiguousarray(rows[:F]), start, end, pair, **second)
+        return ChainWeights(rows[:F] if view else np.ascontiguousarray(rows[:F]), start, end, pair, **second)
 
     def bigrams(self, w: NDArray[np.float32]) -> tuple[NDArray[np.float32], ...]:
         """The rows [observations, Y, Y] of each bigram template."""

@@ -28,10 +28,11 @@ CHAFFINCH_INLINE float short_float(float a) {
 
 } // namespace
 
-CHAFFINCH_HOT static void strengths(std::int64_t begin, std::int64_t end, std::int64_t S, const float* w, float* out) {
+CHAFFINCH_HOT static void strengths(std::int64_t begin, std::int64_t end, std::int64_t Y, std::int64_t S, const float* w,
+                                    float* out) {
     for (std::int64_t f = begin; f < end; ++f) {
         float most = 0;
-        for (std::int64_t y = 0; y < S; ++y) {
+        for (std::int64_t y = 0; y < Y; ++y) {
             const float a = std::fabs(w[f * S + y]);
             most = a > most ? a : most;
         }
@@ -58,8 +59,18 @@ CHAFFINCH_HOT static void rounded(std::int64_t begin, std::int64_t end, std::int
     }
 }
 
-void row_strengths(std::int64_t rows, std::int64_t S, const float* w, std::size_t threads, float* out) {
-    over_blocks(rows, threads, [&](std::int64_t begin, std::int64_t end) { strengths(begin, end, S, w, out); });
+void row_strengths(std::int64_t rows, std::int64_t Y, std::int64_t S, const float* w, std::size_t threads, float* out) {
+    over_blocks(rows, threads, [&](std::int64_t begin, std::int64_t end) { strengths(begin, end, Y, S, w, out); });
+}
+
+CHAFFINCH_HOT void kept_rows(std::int64_t rows, std::int64_t Y, std::int64_t S, const float* w, const std::uint8_t* keep,
+                             float least, float* out) {
+    for (std::int64_t f = 0; f < rows; ++f) {
+        if (!keep[f]) continue;
+        const float* __restrict row = w + f * S;
+        for (std::int64_t y = 0; y < Y; ++y) out[y] = std::fabs(row[y]) >= least ? row[y] + 0.0f : 0.0f;
+        out += Y;
+    }
 }
 
 void round_rows(std::int64_t rows, std::int64_t Y, std::int64_t S, std::size_t threads, float* w, std::int8_t* q,

@@ -1,4 +1,4 @@
-// Rows of weights in eight bits: q = round(w / s), s = max |w| / 127 of each row.
+// Rows of weights made smaller: without small weights, or in eight bits, q = round(w / s), s = max |w| / 127 of each row.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,15 @@
 
 namespace chaffinch::features {
 
-// out[f] = max over y of |w[f][y]|
-void row_strengths(std::int64_t rows, std::int64_t S, const float* w, std::size_t threads, float* out);
+// out[f] = max over y < Y of |w[f][y]|; rows have stride S
+void row_strengths(std::int64_t rows, std::int64_t Y, std::int64_t S, const float* w, std::size_t threads, float* out);
+
+// The rows that are kept, one after the other, weights below `least` and negative zeros as 0.
+void kept_rows(std::int64_t rows, std::int64_t Y, std::int64_t S,
+               const float* w,           // [rows][S]
+               const std::uint8_t* keep, // [rows]
+               float least,
+               float* out); // [kept][Y]
 
 // The first Y columns of each row into q and s; w is rounded to what they stand for.
 void round_rows(std::int64_t rows, std::int64_t Y, std::int64_t S, std::size_t threads,
