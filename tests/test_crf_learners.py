@@ -332,6 +332,27 @@ def test_visits_to_one_sentence_bring_its_marginals_to_rest_and_keep_the_weights
             learner.settle(np.array([wrong]), 1, w)
 
 
+def test_the_sentences_that_moved_most_are_visited_alone_and_the_weights_stay_true_to_them():
+    p, _ = problem(12, **SIZES, weighted=True)
+    w = np.zeros(p.size, np.float32)
+    learner = _core.CrfSdca(p, 0.5, still=0.0)
+    for _ in range(3):
+        passed = learner.run(w)
+    before = learner.state()
+    loudest = np.argsort(-before[2], kind="stable")[:2]
+    met = learner.settle_loudest(2, w)
+    after = learner.state()
+    assert met.visited == 2
+    assert set(np.flatnonzero(before[2] != after[2])) == set(loudest)
+    assert met.moved == pytest.approx(after[2].sum() / 2)
+    assert met.moved < passed.moved
+    assert met.loss == pytest.approx(after[3].sum(), rel=1e-6)
+    again = np.zeros(p.size, np.float32)
+    learner.add_weights(again)
+    np.testing.assert_allclose(again, w, atol=1e-5)
+    assert learner.settle_loudest(10**6, w).visited == len(after[2])  # all there are
+
+
 def test_dual_ascent_from_other_weights_stays_near_them():
     p, _ = problem(13, **SIZES)
     start = np.random.default_rng(1).normal(size=p.size).astype(np.float32) * used(p, Y)

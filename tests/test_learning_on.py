@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 import chaffinch
-from chaffinch import Classifier, Tagger, samples
+from chaffinch import Classifier, Tagger, _core, samples
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.learners.dual import DualCrammerSinger, DualLogistic, DualRest, DualRidge
 from chaffinch.learners.examples import DocumentExamples
 from chaffinch.model.document_encoder import DocumentEncoder
-from chaffinch.recipes import TAGGERS
+from chaffinch.recipes import TAGGERS, crf_memory
 from chaffinch.recipes.crf import Crf
+from chaffinch.recipes.crf_memory import CrfMemory
+from chaffinch.recipes.crf_problem import margin_costs
 from chaffinch.recipes.document_step import corrected, takes_steps
 from chaffinch.recipes.latent import LatentPerceptronTagger, LatentSvmTagger
 from chaffinch.recipes.partial_fit import Increment
@@ -220,6 +222,41 @@ def test_a_correction_taught_ten_times_is_right_and_harms_nothing(held_out, tmp_
         assert tagger.score(held_out) > score - 0.001
     changed = sum(a != b for a, b in zip(before, answers(tagger, held_out), strict=True))
     assert changed <= 3 + 0.02 * HELD_OUT
+
+
+def test_the_gap_after_a_correction_is_no_less_than_the_true_distance_from_the_optimum(held_out, monkeypatch):
+    solved = []
+    solve = CrfMemory.solve
+
+    def watched(memory):
+        solved.append((memory, *solve(memory)[1:]))
+        return solve(memory)
+
+    monkeypatch.setattr(CrfMemory, "solve", watched)
+    tagger = trained()
+    for n in mistakes(tagger, held_out)[:5]:
+        tagger.partial_fit(sentence(held_out, n))
+    monkeypatch.setattr(crf_memory, "GAP", 1e-7)
+    for memory, w, gap in solved:
+        found, best = (objective(memory, weights) for weights in (w, solve(memory)[1]))
+        assert found / best - 1 <= gap <= 0.001
+
+
+def objective(memory: CrfMemory, w) -> float:
+    """sum of k loss + c2 |w|^2, by the exact objective."""
+    cost = margin_costs(memory.labels, memory.chosen.margin, memory.chosen.recall)
+    rows, shape = memory.rows, memory.shape
+    problem = _core.CrfProblem(
+        rows.sentences,
+        rows.ptr,
+        rows.ids,
+        memory.y,
+        shape.F,
+        shape.Y,
+        weight=memory.weight,
+        cost=cost if memory.chosen.margin else None,
+    )
+    return _core.CrfObjective64(problem, memory.chosen.c2, 1)(w.astype(np.float64), np.zeros(len(w)))
 
 
 def test_what_is_known_and_right_changes_nothing_when_it_is_taught_again(held_out):

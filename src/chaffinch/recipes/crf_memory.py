@@ -37,16 +37,16 @@ from chaffinch.text.schemes import (
 )
 from chaffinch.text.table import Column, TokenTable
 
-# Dual ascent after a change runs until its gap is this small, for so many passes at most; tokens whose marginals change by
-# less than STILL are left alone. The sum over tokens counts labels that change together more than once, TOGETHER times and
-# more: the true distance from the optimum was 0.15 to 0.83 of what is left after dividing by it.
+# Dual ascent after a change runs until its gap is this small, for so many passes at most; tokens whose marginals change
+# by less than STILL are left alone. The sum over tokens counts labels that change together more than once, at least
+# TOGETHER times: divided by it, it was 1.2 to 7 times the true distance from the optimum.
 GAP = 0.001
 PASSES = 60
 STILL = 0.001
 TOGETHER = 2.0
 
-# After a pass the sentences that moved most, this share of all, are visited again, so many times at most. What the others
-# report is then of the last pass, so the gap has to be smaller.
+# After a pass the sentences that moved most, this share of all, are visited again, so many times at most. What the
+# others report is then of the last pass, so the gap has to be smaller.
 LOUDEST = 0.1
 ROUNDS = 4
 AFTER_ROUNDS = 0.75
