@@ -141,7 +141,8 @@ def test_a_step_moves_the_scores_of_learnt_examples_least(N, k):
     rng = np.random.default_rng(0)
     learnt = (rng.random((N, k)) < 0.4).astype(float)
     x = rng.random(k) + 0.1
-    d = quiet_direction(x, learnt)
+    examples, features = np.nonzero(learnt)
+    d = quiet_direction(x, (examples, features, np.ones(len(features))))
 
     def harm(d):
         return np.square(learnt @ d).sum() + np.mean(x * x) * (d @ d)

@@ -21,7 +21,7 @@ from chaffinch.learners.examples import DocumentExamples
 from chaffinch.learners.naive_bayes import ComplementNaiveBayes, MultinomialNaiveBayes
 from chaffinch.model.classifier import ClassifierModel
 from chaffinch.model.quantised import quantised
-from chaffinch.recipes.quiet_direction import quiet_direction, shared_features
+from chaffinch.recipes.quiet_direction import Shared, quiet_direction, shared_features
 
 ROUNDS = 60  # visits to each document of the lesson at most
 HALVINGS = 6  # of the part of the whole change that is taken
@@ -68,7 +68,8 @@ def corrected(
     squares = [float(np.square(values[at]).sum()) for at in which]
     if not all(square > 0 for square in squares):
         return None
-    directions = [quiet_direction(values[at], _by_features(learnt, rows.ids[at])) for at in which]
+    amounts = learnt.weights().astype(np.float64)
+    directions = [quiet_direction(values[at], _shared(learnt, amounts, rows.ids[at])) for at in which]
     touched, place = np.unique(rows.ids, return_inverse=True)
     before = model.w[touched, :Y].astype(np.float64)
     w = before.copy()
@@ -96,13 +97,10 @@ def corrected(
     return made
 
 
-def _by_features(learnt: SparseRows, ids: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Learnt documents by some features, which are in rising order; those with none of them are left out."""
+def _shared(learnt: SparseRows, values: NDArray[np.float64], ids: NDArray[np.int32]) -> Shared:
+    """Where learnt documents have some features; values: of all their features."""
     at, documents, features = shared_features(ids, learnt.ptr, learnt.ids)
-    some, row = np.unique(documents, return_inverse=True)
-    dense = np.zeros((len(some), len(ids)))
-    dense[row, features] = learnt.weights()[at]
-    return dense
+    return documents, features, values[at]
 
 
 def _update(

@@ -25,7 +25,7 @@ from chaffinch.model.encoders import EncodedTable, IdRows, TemplateEncoder
 from chaffinch.model.incremental import IncrementalModel
 from chaffinch.model.potentials import Additive, LocallyNormalised
 from chaffinch.model.segments import SegmentModel
-from chaffinch.recipes.quiet_direction import quiet_direction, shared_features
+from chaffinch.recipes.quiet_direction import Shared, quiet_direction, shared_features
 from chaffinch.scorers.segments import SegmentScorer, places_of
 from chaffinch.search import Beam
 from chaffinch.text.document import LABEL, WORD
@@ -40,8 +40,6 @@ HALVINGS = 5  # of the part of the whole change that is taken
 Ids: TypeAlias = NDArray[np.int32]
 Weights: TypeAlias = NDArray[np.float32]
 Steppable: TypeAlias = ChainModel | IncrementalModel | SegmentModel
-# Features of the lesson that learnt tokens have: tokens, places among the features, values.
-Shared: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 # Where sentences are wrong: tokens, gold columns, columns of the answer.
 Differences: TypeAlias = tuple[NDArray[np.int64], Ids, Ids]
 
@@ -115,7 +113,7 @@ def _grown(model: Steppable, lesson: TokenTable, threads: int) -> tuple[Steppabl
 
 
 def _shared(rows: IdRows, features: Ids) -> Shared:
-    """Where learnt tokens have features of the lesson, which are in rising order."""
+    """Where learnt tokens have features of the lesson."""
     at, tokens, places = shared_features(features, rows.ptr, rows.ids)
     return tokens, places, np.ones(len(at)) if rows.values is None else rows.values[at].astype(np.float64)
 
@@ -126,11 +124,8 @@ def _direction(place: NDArray[np.int64], values: Any, shared: Shared, F: int) ->
     own[place] = np.arange(len(place))
     tokens, features, amounts = shared
     at = np.flatnonzero(own[features] >= 0)
-    some, row = np.unique(tokens[at], return_inverse=True)
-    learnt = np.zeros((len(some), len(place)))
-    np.add.at(learnt, (row, own[features[at]]), amounts[at])
     x = np.ones(len(place)) if values is None else values.astype(np.float64)
-    return quiet_direction(x, learnt) / max(float(x @ x), 1e-9)
+    return quiet_direction(x, (tokens[at], own[features[at]], amounts[at])) / max(float(x @ x), 1e-9)
 
 
 def gives_gold(model: TaggingModel, table: TokenTable, threads: int) -> bool:
