@@ -7,7 +7,8 @@ ties are broken. Everything else (score, best, sum, k best, marginals) follows f
 import itertools
 import math
 from collections.abc import Iterator
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import settings
@@ -37,16 +38,12 @@ def labelings(structure: Any, potentials: Parts) -> Iterator[Any]:
                 yield y
     elif isinstance(structure, SpanTree):
         T = words(len(potentials["span"]))
-        for nodes in _trees(0, T, structure.Y):
-            y = np.array(nodes, np.int32)
-            if _tree_allowed(structure, y):
-                yield y
+        yield from (tree.y for tree in _every_tree(T, structure.Y) if _tree_allowed(structure, tree))
     elif isinstance(structure, Derivation):
         rules = {*map(tuple, structure.rules.tolist())}
-        for nodes in _trees(0, len(potentials["leaf"]), structure.Y):
-            y = np.array(nodes, np.int32)
-            if _used_rules(y, structure.Y) <= rules and (structure.root is None or structure.root[y[0, 2]]):
-                yield y
+        for tree in _every_tree(len(potentials["leaf"]), structure.Y):
+            if tree.rules <= rules and (structure.root is None or structure.root[tree.y[0, 2]]):
+                yield tree.y
     elif isinstance(structure, Segments):
         yield from _segmentations(structure, len(potentials["segment"]) // structure.L)
     elif isinstance(structure, Matching):
@@ -101,9 +98,14 @@ def ranked(structure: Any, potentials: Parts) -> list[tuple[float, Any]]:
     return sorted((found for found in every if found[0] > -np.inf), key=lambda found: -found[0])
 
 
-def logsum(structure: Any, potentials: Parts) -> tuple[float, Parts]:
-    """log Z by summing over every y, and the expected parts by averaging over every y."""
-    every = ranked(structure, potentials)
+def logsum(
+    structure: Any, potentials: Parts, every: list[tuple[float, Any]] | None = None
+) -> tuple[float, Parts]:
+    """log Z by summing over every y, and the expected parts by averaging over every y.
+
+    every: what ``ranked`` returns, if the caller has it
+    """
+    every = ranked(structure, potentials) if every is None else every
     top = every[0][0]
     total = math.fsum(math.exp(s - top) for s, _ in every)
     expected = Parts.zeros(potentials.shape)
@@ -150,26 +152,42 @@ def _matchings(n: int, m: int) -> Iterator[list[tuple[int, int]]]:
                 yield list(zip(rows, columns, strict=True))
 
 
-def _used_rules(y: np.ndarray, Y: int) -> set[tuple[int, int, int]]:
-    _, parent, _ = placed(len(y) // 2 + 1, Y, y)
+class _Tree(NamedTuple):
+    """A tree and what masks and grammars look at."""
+
+    y: np.ndarray  # read-only, since examples share it
+    rules: frozenset[tuple[int, int, int]]
+    single: np.ndarray  # nodes of one word
+    pairs: tuple[tuple[np.ndarray, np.ndarray], ...]  # labels of left, of right children and of their parents
+
+
+@cache
+def _every_tree(T: int, Y: int) -> list[_Tree]:
+    """What ``_trees`` yields over T words, made once for all examples."""
+    return [_described(np.array(nodes, np.int32), Y) for nodes in _trees(0, T, Y)]
+
+
+def _described(y: np.ndarray, Y: int) -> _Tree:
+    y.flags.writeable = False
+    _, parent, left = placed(len(y) // 2 + 1, Y, y)
     below = [[int(label) for label in y[parent == n, 2]] for n in range(len(y))]
-    return {(int(y[n, 2]), *children) for n, children in enumerate(below) if children}
+    rules = frozenset((int(y[n, 2]), *children) for n, children in enumerate(below) if children)
+    child = parent >= 0
+    pairs = tuple((y[child & side, 2], y[parent[child & side], 2]) for side in (left, ~left))
+    return _Tree(y, rules, y[:, 1] - y[:, 0] == 1, pairs)
 
 
-def _tree_allowed(tree: SpanTree, y: np.ndarray) -> bool:
+def _tree_allowed(structure: SpanTree, tree: _Tree) -> bool:
     def may(mask: np.ndarray | None, *at: Any) -> bool:
         return mask is None or bool(np.all(mask[at]))
 
-    single = y[:, 1] - y[:, 0] == 1
-    _, parent, left = placed(len(y) // 2 + 1, tree.Y, y)
-    below = parent >= 0
-    pairs = [(y[below & side, 2], y[parent[below & side], 2]) for side in (left, ~left)]
+    labels = tree.y[:, 2]
     return (
-        may(tree.root, y[0, 2])
-        and may(tree.leaf, y[single, 2])
-        and may(tree.phrase, y[~single, 2])
-        and may(tree.under_left, *pairs[0])
-        and may(tree.under_right, *pairs[1])
+        may(structure.root, labels[0])
+        and may(structure.leaf, labels[tree.single])
+        and may(structure.phrase, labels[~tree.single])
+        and may(structure.under_left, *tree.pairs[0])
+        and may(structure.under_right, *tree.pairs[1])
     )
 
 
