@@ -63,8 +63,8 @@ latency. A sentence is a chain: {chain:.0f} operations for each token wait for t
     "vectorising": """\
 by a profile, cutting text into words and looking these up is a third, the look-up of pairs of words a fifth,
   the sort of a document's features a sixth. The limit has one cache line for each n-gram. The look-up of a word
-  reads three (slot, bounds of the string, string), that of a pair two (tag, slot), all asked for ahead of time;
-  nothing is allocated for a word.""",
+  reads three (slot, bounds of the string, string), that of a pair two (tag, slot); slots and tags are asked
+  for ahead of time, and nothing is allocated for a word.""",
 }
 
 ARCHITECTURES = """
