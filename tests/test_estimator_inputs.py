@@ -178,3 +178,7 @@ def test_columns_of_a_file_that_no_feature_reads_are_a_line_on_stderr(run: Runne
     assert "the second of three columns is read as parts of speech (pos)" in outcome.err
     outcome = run("train", tmp_path / "b.conll", "-o", tmp_path / "m.chaff", "--columns", "w,pos,y")
     assert "parts of speech" not in outcome.err
+    rows = "sentence,word,pos,label\n1,the,DT,D\n1,dog,NN,N\n2,a,DT,D\n2,cat,NN,N\n"
+    (tmp_path / "c.csv").write_text(rows)  # its header names the columns
+    outcome = run("train", tmp_path / "c.csv", "-o", tmp_path / "m.chaff", "--recipe", "hmm")
+    assert (outcome.code, "parts of speech" in outcome.err) == (0, False)

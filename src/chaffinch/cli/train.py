@@ -297,7 +297,7 @@ def _train(kind: Kind, asked: TrainRequest, sharding: Sharding | None = None) ->
                 estimator, accuracy = judged.model, []
     scores = {name: kind.scores_of(kind.tally(estimator, corpus)) for name, corpus in corpora.items()}
     facts = kind.facts(estimator, corpora["train"])
-    for remark in [*kind.remarks(estimator, told), *_single_label(facts, estimator)]:
+    for remark in [*kind.remarks(estimator, asked.data, told), *_single_label(facts, estimator)]:
         warn_about_data(remark)
     further = {}
     if judged is not None:
@@ -331,7 +331,11 @@ def _train_cached(
         with progress_bar() as listener, clock() as took:
             facts, remarks = kind.fit_cached(estimator, asked.data, told, folder, dev, listener)
         scores = {} if dev is None else {"dev": kind.scores_of(kind.tally(estimator, dev))}
-        for remark in [*kind.remarks(estimator, told), *remarks, *_single_label(facts, estimator)]:
+        for remark in [
+            *kind.remarks(estimator, asked.data, told),
+            *remarks,
+            *_single_label(facts, estimator),
+        ]:
             warn_about_data(remark)
         keep_trained(asked, estimator, took, scores, facts, kind.calibration(estimator))
 

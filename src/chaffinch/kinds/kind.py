@@ -308,7 +308,7 @@ class Kind(ABC):
     def facts(self, estimator: Any, corpus: Any) -> dict[str, int]:
         """The size of the training data, such as {"sentences": 8936}."""
 
-    def remarks(self, estimator: Any, told: Mapping[str, str]) -> list[str]:
+    def remarks(self, estimator: Any, paths: Sequence[Path], told: Mapping[str, str]) -> list[str]:
         """What ``train`` reports about the meaning of its files' columns."""
         return []
 

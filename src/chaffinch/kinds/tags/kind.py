@@ -252,10 +252,11 @@ class TagKind(Kind, TokenLabels):
         """Tokens."""
         return corpus.n_tokens
 
-    def remarks(self, estimator: Tagger, told: Mapping[str, str]) -> list[str]:
+    def remarks(self, estimator: Tagger, paths: Sequence[Path], told: Mapping[str, str]) -> list[str]:
         """Reports a second column that is read as parts of speech, and columns that no feature reads."""
         found = unread_remarks(estimator.columns_, estimator.model_.columns, every="columns" in told)
-        if "columns" not in told and estimator.columns_ == (WORD, "pos"):
+        guessed = "columns" not in told and estimator.columns_ == (WORD, "pos")
+        if guessed and any(detect(path, told.get("from_format")).name == "columns" for path in paths):
             found.insert(
                 0,
                 "the second of three columns is read as parts of speech (pos); --columns w,shape,y gives another name",
