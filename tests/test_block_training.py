@@ -212,6 +212,8 @@ def test_training_goes_on_from_a_checkpoint_with_the_same_bytes(
     steps: list[Any] = []
     again = train_blocks(replace(task, on_epoch=steps.append), Crf())
     assert same(again.model.packed(), whole)
+    assert all(one.scores["sentences/s"] > 0 for one in steps if one.task == "block")
+    assert not any("sentences/s" in one.scores for one in again.history)
     assert not (tmp_path / "point").exists()
     seen = 0
     with pytest.raises(KeyboardInterrupt):

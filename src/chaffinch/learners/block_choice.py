@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from chaffinch import _core
 from chaffinch.knobs import knob
-from chaffinch.learners.block_sgd import ExampleBlocks, ahead, mixtures, ranges
+from chaffinch.learners.block_sgd import ExampleBlocks, Pace, ahead, mixtures, ranges
 from chaffinch.learners.choice import ChoiceWeights, padded
 from chaffinch.learners.choice_gradient import LINKS, LOSSES, direction
 from chaffinch.learners.examples import DocumentExamples
@@ -50,7 +50,7 @@ class BlockChoice(Learner):
         starts, N = np.cumsum(sizes) - sizes, int(sizes.sum())
         w = np.zeros((self.F + 1, padded(self.Y)), np.float32)
         mean = np.zeros_like(w) if self.average else None  # of the weights after each step
-        first, done, loss = 1, 0, 0.0
+        first, done, loss, pace = 1, 0, 0.0, Pace("documents")
         if state is not None:
             w[:] = state["w"]
             if mean is not None:
@@ -75,9 +75,10 @@ class BlockChoice(Learner):
                 data: DocumentExamples = here if blocks else problem.examples
                 loss += self._steps(data, which, met, N, w, mean)
                 met += len(which)
+                rate = pace(len(which))
                 if number < len(order):
                     state_here = partial(kept, epoch, number, loss)
-                    yield Pass(epoch, {}, None, self.epochs, state=state_here, part=(number, len(order)))
+                    yield Pass(epoch, rate, None, self.epochs, state=state_here, part=(number, len(order)))
             each, done, loss = loss / max(N, 1), 0, 0.0
             yield Pass(
                 epoch,

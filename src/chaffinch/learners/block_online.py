@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.knobs import knob
-from chaffinch.learners.block_sgd import ExampleBlocks, ahead, mixtures, ranges
+from chaffinch.learners.block_sgd import ExampleBlocks, Pace, ahead, mixtures, ranges
 from chaffinch.learners.examples import SentenceExamples
 from chaffinch.learners.learner import Learner
 from chaffinch.learners.native_chain import chain_trainer
@@ -42,7 +42,7 @@ class BlockOnline(Learner):
         sizes = problem.examples.sizes if blocks else np.asarray(self.sizes)
         starts = np.cumsum(sizes) - sizes
         trainer = chain_trainer(rule, Problem(problem.structure, problem.scorer, _NONE))
-        first, done, wrong = 1, 0, 0
+        first, done, wrong, pace = 1, 0, 0, Pace("sentences")
         if state is not None:
             first, done, wrong, time = (int(n) for n in state["place"])
             trainer.resume(state["w"], state["u"], state["sigma"], time)
@@ -66,9 +66,10 @@ class BlockOnline(Learner):
                 else:
                     which = ranges(starts[mixture.blocks], sizes[mixture.blocks])[which]
                 wrong += trainer.epoch(which)[2]
+                rate = pace(len(which))
                 if number < len(order):
                     here = partial(kept, epoch, number, wrong)
-                    yield Pass(epoch, {}, None, rule.epochs, state=here, part=(number, len(order)))
+                    yield Pass(epoch, rate, None, rule.epochs, state=here, part=(number, len(order)))
             share, done, wrong = wrong / max(1, len(problem.examples)), 0, 0
             yield Pass(epoch, {"wrong": share}, scorer, rule.epochs, state=partial(kept, epoch + 1, 0, 0))
         if first > rule.epochs:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,22 @@ class BlockSgd(Sgd):
             yield Pass(number, {"objective": objective}, lambda: scorer.with_weights(scorer.w))
 
 
+class Pace:
+    """The rate of a training, which is shown while a pass runs; it is no part of the history.
+
+    >>> list(Pace("sentences")(100))
+    ['sentences/s']
+    """
+
+    def __init__(self, unit: str) -> None:
+        self._unit, self._began, self._met = unit, monotonic(), 0
+
+    def __call__(self, more: int) -> dict[str, float]:
+        """The mean rate, after so many more examples."""
+        self._met += more
+        return {f"{self._unit}/s": self._met / max(monotonic() - self._began, 1e-9)}
+
+
 def fits_blocks(learner: BlockSgd, problem: Problem) -> bool:
     """Blocks of sentences, or sentences in memory with the sizes of blocks, and all sentences alike."""
     there = isinstance(problem.examples, ExampleBlocks) or (
@@ -150,6 +167,7 @@ def block_passes(learner: BlockSgd, problem: Problem, threads: int, state: State
         first, done = (int(n) for n in state["place"])
         scale, loss = (float(n) for n in state["scale"])
     whole = None if blocks else _native(learner, problem, N)
+    pace = Pace("sentences")
     starts = np.cumsum(sizes) - sizes
 
     def kept(epoch: int, done: int) -> State:
@@ -175,10 +193,11 @@ def block_passes(learner: BlockSgd, problem: Problem, threads: int, state: State
             del examples
             loss += more
             met += len(mixture.order)
+            rate = pace(len(mixture.order))
             if number < len(order):
                 yield Pass(
                     epoch,
-                    {},
+                    rate,
                     None,
                     learner.epochs,
                     state=partial(kept, epoch, number),
