@@ -1,7 +1,7 @@
 """Encoders: from a token table to rows of feature ids, one row per token."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
@@ -234,11 +234,13 @@ class EncodedTable:
     """An encoder that has the rows of one table, for models that answer the same sentences many times.
 
     table: that table; the rows of others are encoded. None: the model reads no other
+    made:  what the model has computed from these rows, for its next question
     """
 
     encoder: Any
     known: IdRows
     table: TokenTable | None = None
+    made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.encoder, name)

@@ -21,7 +21,7 @@ from chaffinch.model.chain import ChainModel
 from chaffinch.model.chain_conditionals import is_markov, span_probabilities
 from chaffinch.model.distribution import distributions
 from chaffinch.model.encoders import EncodedTable
-from chaffinch.model.incremental import IncrementalModel
+from chaffinch.model.incremental import IncrementalModel, Steps
 from chaffinch.model.protocols import LatticeModel, Tempered
 from chaffinch.model.segments import SegmentModel
 from chaffinch.progress import keep_going
@@ -170,9 +170,10 @@ def decision_probabilities(model: Tempered, table: TokenTable, threads: int) -> 
     labels = model.labels.outer
     bounds = list(pairwise(table.ptr.tolist()))
     if isinstance(model, IncrementalModel):
-        steps = model.steps(table, threads)
+        steps = _steps(model, table, threads)
+        p = _softmax(steps.scores.astype(np.float64) / model.temperature)
         decided = model.labels.outer_of[steps.labels]
-        return _of_tokens(model.labels.collapsed(steps.p), decided, labels, bounds, scheme)
+        return _of_tokens(model.labels.collapsed(p), decided, labels, bounds, scheme)
     decided = model.decode(table, threads)
     if scheme == BIO and isinstance(model, ChainModel) and is_markov(model):
         tags = [labels[i] for i in decided.tolist()]
@@ -192,6 +193,17 @@ def decision_probabilities(model: Tempered, table: TokenTable, threads: int) -> 
             )
         return found
     return _of_tokens(model.marginals(table, threads), decided, labels, bounds, scheme)
+
+
+def _steps(model: IncrementalModel, table: TokenTable, threads: int) -> Steps:
+    """The decisions of a search, which do not depend on the temperature: searched once if the rows are kept."""
+    kept: Any = model.encoder
+    if not isinstance(kept, EncodedTable) or kept.table is not table:
+        return model.steps(table, threads)
+    if "steps" not in kept.made:
+        kept.made["steps"] = model.steps(table, threads)
+    steps: Steps = kept.made["steps"]
+    return steps
 
 
 def _of_tokens(
@@ -222,7 +234,12 @@ def _spans(model: Tempered, table: TokenTable, threads: int) -> int:
     """The number of spans that the model predicts."""
     scheme = scheme_of(model.labels.outer)
     assert scheme is not None
-    decided = [model.labels.outer[i] for i in model.decode(table, threads).tolist()]
+    found = (
+        model.labels.outer_of[_steps(model, table, threads).labels]
+        if isinstance(model, IncrementalModel)
+        else model.decode(table, threads)
+    )
+    decided = [model.labels.outer[i] for i in found.tolist()]
     return sum(len(spans(decided[a:b], scheme)) for a, b in pairwise(table.ptr.tolist()))
 
 
@@ -282,7 +299,7 @@ def _tempered_marginals(
 ) -> Callable[[float], NDArray[np.float32]]:
     """The marginals of a table by temperature; what does not depend on it is computed once."""
     if isinstance(model, IncrementalModel):
-        steps = model.steps(table, threads)
+        steps = _steps(model, table, threads)
         return lambda t: model.labels.collapsed(_softmax(steps.scores.astype(np.float64) / t))
     read = encoded_once(model, table, threads)
     return lambda t: read.with_temperature(t).marginals(table, threads)
