@@ -156,6 +156,22 @@ def test_texts_are_held_once_if_their_features_take_more_bytes(tmp_path: Path) -
     assert sizes["characters"] < mean + 4
 
 
+def test_characters_are_chosen_if_they_are_clearly_better() -> None:
+    rng = np.random.default_rng(0)
+
+    def word(ending: str) -> str:
+        return "".join(rng.choice(list("bcdfgklmnprst"), 5)) + ending
+
+    endings = {"one": "ova", "two": "sson", "three": "ez"}
+    y = [list(endings)[n % 3] for n in range(400)]
+    X = [" ".join(word(endings[label]) for _ in range(3)) for label in y]
+    made = Classifier(threads=1).fit(iter(zip(X[:300], y[:300], strict=True)))
+    assert "characters" in made.cached_["features"]
+    assert np.mean([a == b for a, b in zip(made.predict(X[300:]), y[300:], strict=True)]) > 0.95
+    X, y = documents(600)
+    assert "characters" not in Classifier(threads=1).fit(iter(zip(X, y, strict=True))).cached_["features"]
+
+
 def test_a_perceptron_of_documents_is_learnt_from_a_generator(tmp_path: Path) -> None:
     X, y = documents(600)
     made = Classifier("perceptron", settings={"epochs": 4}).fit(iter(zip(X, y, strict=True)))

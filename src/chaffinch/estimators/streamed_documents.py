@@ -64,23 +64,40 @@ def _chosen(given: bool) -> Any:
     def on_sample(task: DocumentTask, C: float | None) -> tuple[TextFeatures, str, float]:
         fixed = {} if C is None else {"C": C}
         best: tuple[float, TextFeatures, str, float] | None = None
+        failed: DataError | None = None
         for name in ("given features",) if given else _kinds(task.X):
             features = task.features if given else TextFeatures.named(name)
-            _, config, choice = choose(replace(task, features=features), "logistic", fixed, True)
+            try:
+                _, config, choice = choose(replace(task, features=features), "logistic", fixed, True)
+            except DataError as fault:  # no feature of this kind is in two documents
+                failed = fault
+                continue
             accuracy = 0.0 if choice is None else choice.accuracy
-            if best is None or accuracy > best[0]:
+            ahead = choice.error if choice is not None and _dear(features) else 0.0
+            if best is None or accuracy > best[0] + ahead:
                 best = accuracy, features or TextFeatures.of(None), name, float(config.C)
-        assert best is not None
+        if best is None:
+            raise failed or DataError("no kind of features suits these documents")
         return best[1:]
 
     return on_sample
 
 
 def _kinds(texts: Sequence[str]) -> list[str]:
-    """The kinds of features that training in memory would compare, and tf-idf; not those that read labels."""
-    names = dict.fromkeys([*suited_kinds(texts), "tf-idf"])
+    """The kinds of features that training in memory would compare, and more of words; not those that read labels.
+
+    Those of characters come last, and must be ahead by a standard error: they cost time, and words gain more from the
+    documents that are not in the sample.
+    """
+    names = dict.fromkeys([*suited_kinds(texts), "words", "more-words", "tf-idf"])
     found = {name: TextFeatures.named(name) for name in names}
-    return [name for name, kind in found.items() if kind.phrases is None and not kind.reads_labels]
+    usable = [name for name, kind in found.items() if kind.phrases is None and not kind.reads_labels]
+    return sorted(usable, key=lambda name: _dear(found[name]))
+
+
+def _dear(features: TextFeatures | None) -> bool:
+    """Whether they are n-grams of characters."""
+    return features is not None and any("char" in kind.get("unit", "") for kind, _ in features.ngrams)
 
 
 def spooled(examples: Iterable[tuple[Any, Any]], spool: TextSpool) -> None:
