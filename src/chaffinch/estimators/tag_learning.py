@@ -18,7 +18,7 @@ from chaffinch.model import TaggingModel
 from chaffinch.model.protocols import Tempered
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes import TAGGERS, TaggingTask
-from chaffinch.recipes.chain_step import corrected_chain
+from chaffinch.recipes.chain_step import corrected_chain, takes_chain_steps
 from chaffinch.recipes.recipe import Change, Trained
 from chaffinch.recipes.token_step import corrected_tokens, gives_gold
 from chaffinch.text.document import LABEL
@@ -209,6 +209,8 @@ class TagLearning(TagPredictions):
         if lesson.n_sentences == 0:
             return model
         watched = _sampled(learnt)
+        if not takes_chain_steps(model):
+            return corrected_tokens(model, lesson, watched, self.threads)
         before = _answers(model, watched, self.threads)
         best: tuple[float, TaggingModel] | None = None
         for made in self._steps(model, lesson, watched):

@@ -7,6 +7,7 @@ which only the weights are known learns on in the same way. New words and labels
 """
 
 from dataclasses import replace
+from typing import TypeGuard
 
 import numpy as np
 
@@ -23,6 +24,11 @@ from chaffinch.text.table import TokenTable
 PENALTIES = (8.0, 2.0, 0.5, 0.1)
 
 
+def takes_chain_steps(model: TaggingModel) -> TypeGuard[ChainModel]:
+    """Whether dual ascent can change the weights of a model."""
+    return isinstance(model, ChainModel) and not model.needs and can_learn_on(model, Crf(c2=PENALTIES[0]))
+
+
 def corrected_chain(
     model: TaggingModel, lesson: TokenTable, constraints: bool, seed: int, threads: int
 ) -> TaggingModel | None:
@@ -30,10 +36,8 @@ def corrected_chain(
 
     constraints: whether transitions that the tag scheme forbids stay forbidden
     """
-    if not isinstance(model, ChainModel) or model.needs:
-        return None
     config = Crf(c2=PENALTIES[0], margin=1.0, recall=1.0, min_weight=0.0, constraints=constraints)
-    if not can_learn_on(model, config):
+    if not takes_chain_steps(model):
         return None
     try:
         memory = CrfMemory.around(model, config, seed)
