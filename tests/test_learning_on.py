@@ -1,5 +1,6 @@
 """Learning on: corrections and further sentences beside what was learnt before, which stays learnt."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -576,3 +577,17 @@ def test_a_step_changes_the_weights_of_the_documents_own_features_alone():
     assert made.scores_of_rows(rows, 1).argmax() == wrong
     none = model.encoder.rows(["zyzzyva"], None, 1)
     assert corrected(model, none, np.array([wrong], np.int32), learnt) is None
+
+
+def test_a_text_whose_scores_are_tied_by_rounding_can_be_corrected():
+    X, y = topics(0, 100)
+    model = Classifier("ridge", threads=1, calibrate=False).fit(X, y).model_
+    rows = model.encoder.rows(X[:1], None, 1)
+    w = model.w.copy()
+    w[:, 0] = w[:, 1] = w[:, int(model.scores_of_rows(rows, 1).argmax())]
+    least = rows.ids[np.abs(w[rows.ids, 1]).argmin()]
+    w[least, 1] = np.nextafter(w[least, 1], np.float32(np.inf))  # ahead by less than scores can show
+    tied = replace(model, w=w, eight=None)
+    assert tied.scores_of_rows(rows, 1).argmax() == 0
+    made = corrected(tied, rows, np.array([1], np.int32), model.encoder.rows(X, None, 1))
+    assert made.scores_of_rows(rows, 1).argmax() == 1

@@ -75,22 +75,27 @@ def corrected(
     w = before.copy()
     intercepts = model.w[-1, :Y].astype(np.float64)
 
-    def part_taken(part: float) -> ClassifierModel | None:
+    def part_taken(part: float) -> tuple[ClassifierModel, NDArray[np.bool_]]:
         made = _with_rows(model, touched, before + part * (w - before))
-        return made if np.array_equal(made.scores_of_rows(rows, 1).argmax(axis=1), y) else None
+        return made, made.scores_of_rows(rows, 1).argmax(axis=1) == y
 
-    made = None
-    for _ in range(ROUNDS):
-        for n in range(N):
-            scores = values[which[n]] @ w[place[which[n]]] + intercepts
-            change = _update(data, n, scores, squares[n])
-            np.add.at(w, place[which[n]], directions[n][:, None] * change)
-        if (made := part_taken(1.0)) is not None:
+    # The model rounds its scores, so whether a document is right is for the model to say.
+    made, right = part_taken(0.0)
+    for number in range(ROUNDS):
+        if right.all():
             break
+        for n in np.flatnonzero(~right).tolist():
+            scores = values[which[n]] @ w[place[which[n]]] + intercepts
+            change = _update(data, n, scores, squares[n], LEAST_MARGIN * 2 ** (number // 3))
+            np.add.at(w, place[which[n]], directions[n][:, None] * change)
+        made, right = part_taken(1.0)
+    else:
+        return None
     low, high = 0.0, 1.0
-    for _ in range(HALVINGS if made is not None else 0):
+    for _ in range(HALVINGS):
         part = (low + high) / 2
-        if (smaller := part_taken(part)) is not None:
+        smaller, right = part_taken(part)
+        if right.all():
             made, high = smaller, part
         else:
             low = part
@@ -104,14 +109,11 @@ def _shared(learnt: SparseRows, values: NDArray[np.float64], ids: NDArray[np.int
 
 
 def _update(
-    data: DocumentExamples, n: int, scores: NDArray[np.float64], square: float
+    data: DocumentExamples, n: int, scores: NDArray[np.float64], square: float, least: float
 ) -> NDArray[np.float64]:
-    """The smallest change after which a wrong document is right by as much as it was wrong; zero if it is right."""
+    """The smallest change after which a document is right by as much as it was wrong, and by ``least``."""
     y = int(data.labels[n])
-    gap = float(np.delete(scores, y).max() - scores[y])
-    if gap < 0:
-        return np.zeros(data.Y)
-    margin = max(gap, LEAST_MARGIN)
+    margin = max(float(np.delete(scores, y).max() - scores[y]), least)
     solved, _ = PASSIVE_AGGRESSIVE.solve(
         data, n, scores / margin, np.zeros(data.Y), square, PASSIVE_AGGRESSIVE.C
     )
