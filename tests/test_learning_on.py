@@ -21,6 +21,7 @@ from chaffinch.recipes.document_step import corrected, takes_steps
 from chaffinch.recipes.latent import LatentPerceptronTagger, LatentSvmTagger
 from chaffinch.recipes.partial_fit import Increment
 from chaffinch.recipes.quiet_direction import quiet_direction
+from chaffinch.recipes.token_step import with_features_of
 from chaffinch.text.table import TokenTable, concatenated
 
 N, HELD_OUT = 600, 600
@@ -124,6 +125,14 @@ def test_a_correction_of_names_changes_at_most_one_in_a_hundred_other_answers(re
         changed.append(sum(a != b for a, b in zip(before, after, strict=True)) - 1)
     assert max(changed) <= 0.01 * held_out.n_sentences
     assert np.mean(changed) <= 0.003 * held_out.n_sentences
+
+
+@pytest.mark.parametrize("recipe", ["perceptron", "memm", "greedy", "easiest-first", "beam"])
+def test_weights_for_the_new_features_of_a_lesson_change_no_answer(recipe, held_out):
+    model = Tagger(recipe, folds=0, threads=1).fit(part(0, 200)).model_
+    grown, _ = with_features_of(model, part(200, 400), 1)
+    assert grown.encoder.n_features > model.encoder.n_features
+    np.testing.assert_array_equal(grown.decode(held_out, 1), model.decode(held_out, 1))
 
 
 def test_a_correction_of_a_new_word_is_kept_to_that_word():

@@ -5,7 +5,7 @@ Templates that observe the same share their observations.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,7 @@ def _texts(encoder: TemplateEncoder) -> list[str]:
     return [t.text for t in encoder.features.label_templates]
 
 
+@cache
 def _observed_part(text: str) -> str:
     """A label template without its labels: ``stem[0]`` of ``y[-1]|stem[0]``."""
     return "|".join(map(str, parse(text)[0].observed))

@@ -53,7 +53,7 @@ def corrected_tokens(
     gold = label_ids(model, lesson)
     if (gold < 0).any():
         return None
-    model, rows = _grown(model, lesson, threads)
+    model, rows = with_features_of(model, lesson, threads)
     encoder = model.encoder
     touched, place = np.unique(rows.ids, return_inverse=True)
     if not len(touched):
@@ -97,7 +97,7 @@ def corrected_tokens(
     return _with_token_weights(model, whole)
 
 
-def _grown(model: Steppable, lesson: TokenTable, threads: int) -> tuple[Steppable, Any]:
+def with_features_of(model: Steppable, lesson: TokenTable, threads: int) -> tuple[Steppable, Any]:
     """The model with weights for every feature of the lesson, zero for new ones, and the rows of the lesson."""
     encoder = model.encoder
     assert isinstance(encoder, TemplateEncoder)
