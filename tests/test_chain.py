@@ -9,6 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import brute
+from chaffinch import _core
 from chaffinch._core import exp_rows
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.structures import Chain, Parts
@@ -349,3 +350,17 @@ def test_our_exp_is_exact_to_two_parts_in_ten_million():
     zero = np.zeros(3, np.float32)
     exp_rows(zero, out := np.empty_like(zero))
     assert out.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("labels", [1, 3, 8, 17])
+def test_scores_beyond_the_largest_float_give_labels_that_exist(labels):
+    rng = np.random.default_rng(labels)
+    sentences, T = np.array([0, 12]), 12
+    ptr, ids = np.arange(T + 1) * 3, np.tile(np.array([0, 1, 2], np.int32), T)
+    ends = np.zeros(labels, np.float32)
+    for _ in range(300):
+        unary = rng.choice(np.array([3e38, -3e38, 0, 1], np.float32), (3, labels))
+        pair = rng.choice(np.array([3e38, -3e38, 0, -np.inf], np.float32), (labels, labels))
+        chain = _core.LinearChain(unary, ends, ends, pair, None, None, None)
+        for found in (chain.tag(sentences, ptr, ids, 1), chain.decide(sentences, ptr, ids, 1.0, 1)[0]):
+            assert 0 <= found.min() <= found.max() < labels

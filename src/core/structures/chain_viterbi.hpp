@@ -94,7 +94,8 @@ CHAFFINCH_INLINE void trace_columns(MaxProgramme<Real>& p, std::int64_t c, std::
             score += w;
             first = score == top ? lanes + static_cast<Number>(k) : first;
         }
-        c = static_cast<std::int64_t>(-across_max<Number>(-first));
+        // As of trace: 0 if no source has a score, which sums beyond the largest float may lead to.
+        c = top > MaxPlus<Real>::zero ? static_cast<std::int64_t>(-across_max<Number>(-first)) : 0;
     }
     labels[0] = static_cast<std::int32_t>(c);
 }
