@@ -10,7 +10,7 @@ import pytest
 
 from chaffinch import Classifier, load, modelfile
 from chaffinch.cache import documents as cache_file
-from chaffinch.cache.documents import DocumentCache, TextSpool, differences, from_differences
+from chaffinch.cache.documents import DocumentCache, DocumentWriter, TextSpool, differences, from_differences
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.learners.block_choice import BlockChoice
 from chaffinch.learners.block_sgd import ExampleBlocks
@@ -316,3 +316,18 @@ def test_arrow_in_batches_and_chunks_is_learnt_as_lists_are(tmp_path: Path) -> N
     assert (Classifier(threads=1).fit(reader).predict(X) == wanted).all()
     chunks = [arrow.chunked_array([column[:100], column[100:]]) for column in (X, y)]
     assert (Classifier(threads=1).fit(*chunks, cache=tmp_path / "b").predict(X) == wanted).all()
+
+
+@pytest.mark.parametrize(
+    ("bytes_", "label", "said"), [([97, 255], 0, "not UTF-8"), ([97, 300], 0, "range"), ([97], 1, "range")]
+)
+def test_damaged_texts_of_a_cache_are_named(tmp_path: Path, bytes_: list[int], label: int, said: str) -> None:
+    path = tmp_path / "texts"
+    writer = DocumentWriter(path, 1, False, texts=True)
+    content = np.array(bytes_, np.int32)
+    writer._out.add(np.array([len(content)], np.int32), [content, np.array([label], np.int32)])
+    writer.close({"fingerprint": "x"}, ["one"])
+    cache = DocumentCache(path)
+    with pytest.raises(DataError, match=f"block 1 of 1 is damaged.*{said}"):
+        cache.texts(0)
+    cache.close()

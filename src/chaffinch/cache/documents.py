@@ -223,15 +223,16 @@ class DocumentCache:
     def texts(self, number: int) -> tuple[list[str], Ids]:
         """The texts of a block, and its labels."""
         lengths, streams = self.file.block(number)
-        if int(streams["byte"].max(initial=0)) > 255 or int(streams["label"].max(initial=0)) >= len(
-            self.labels
-        ):
-            raise self.file.fault(
-                f"block {number + 1} of {len(self.file)} is damaged: a number is out of range"
-            )
+        damaged = f"block {number + 1} of {len(self.file)} is damaged"
+        byte, label = int(streams["byte"].max(initial=0)), int(streams["label"].max(initial=0))
+        if byte > 255 or label >= len(self.labels):
+            raise self.file.fault(f"{damaged}: a number is out of range")
         content, ends = streams["byte"].astype(np.uint8).tobytes(), np.cumsum(lengths).tolist()
         starts = [0, *ends[:-1]]
-        found = [content[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, ends, strict=True)]
+        try:
+            found = [content[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, ends, strict=True)]
+        except UnicodeDecodeError:
+            raise self.file.fault(f"{damaged}: a text is not UTF-8") from None
         return found, streams["label"]
 
     def close(self) -> None:
