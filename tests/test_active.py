@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaffinch import Tagger
+import chaffinch
+from chaffinch import Tagger, corpus
 from chaffinch.active import STRATEGIES, choose, choose_centres, queued, simulate, started
 from chaffinch.active.choice import Pool
 from chaffinch.active.simulation import Curve, Simulation
@@ -217,3 +218,26 @@ def test_commands_write_a_queue_for_tools_and_curves(
     found = run("simulate", "-d", "questions", *told)
     assert set(json.loads(found.out)["curves"]) == {"random", "doubt", "typical"}
     assert "<svg" in Path("c.html").read_text()
+
+
+def test_a_tagger_that_decides_label_by_label_has_scored_spans_in_queues_and_predictions(
+    run: Runner,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("samples", "posts", "-o", ".", "--size", "200").code == 0
+    assert run("train", "train.conll", "-o", "m.chaff", "--recipe", "greedy", "--folds", "2").code == 0
+    found = run("next", "m.chaff", "test.conll", "-n", "10", "-o", "q.jsonl")
+    assert found.code == 0, found.err
+    rows = [json.loads(line) for line in Path("q.jsonl").read_text().splitlines()]
+    scores = [s["score"] for row in rows for s in row["spans"]]
+    assert scores
+    assert all(0 < score <= 1 for score in scores)
+    found = run("predict", "m.chaff", "test.conll", "--json", "--probabilities")
+    assert found.code == 0, found.err
+    told = [json.loads(line)["spans"] for line in found.out.splitlines()]
+    spans = chaffinch.load("m.chaff").predict_spans([d.words() for d in corpus.read("test.conll")])
+    assert [[s["probability"] for s in own] for own in told] == [
+        [s.probability for s in own] for own in spans
+    ]

@@ -163,6 +163,11 @@ class TagPredictions(Calibrated[TaggingModel]):
         found, outer = model.posterior(table, self.threads).tolist(), model.labels.outer
         return [[outer[i] for i in found[a:b]] for a, b in pairwise(table.ptr.tolist())]
 
+    @property
+    def has_distributions(self) -> bool:
+        """Whether the model has a distribution over labellings; recipes that decide label by label have none."""
+        return isinstance(self.answering(), LatticeModel)
+
     def distributions(self, X: Sentences) -> list[SentenceDistribution]:
         """The distribution over labellings of each sentence: probabilities of labels, pairs, spans; samples."""
         model, table = self.answering(), self._table(X)

@@ -2,6 +2,7 @@
 
 import inspect
 import json as json_text
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from chaffinch.errors import ConfigError
 from chaffinch.estimators import Tagger
 from chaffinch.files import writing_text
 from chaffinch.kinds.tags.decisions import beside, decisions, page
+from chaffinch.kinds.tags.prediction import decided_probabilities
 from chaffinch.text.document import LABEL, WORD, Document, Span
 from chaffinch.text.schemes import TokenSpan, scheme_of, spans
 from chaffinch.text.table import TokenTable
@@ -78,10 +80,18 @@ def write_spans(
     sure: list[list[float | None]] = [[None] * len(of_one) for of_one in found]
     # For a text without spans, the probability that it has none.
     nothing: list[float | None] = [None] * len(found)
-    if scored:
+    if scored and tagger.has_distributions:
         for n, d in enumerate(tagger.distributions(table)):
             sure[n] = [d.span_probability(s.start, s.end, s.label) for s in found[n]]
             nothing[n] = None if found[n] else d.probability(readings[n]) if readings[n] else 1.0
+    elif scored:
+        sure = decided_probabilities(tagger, table, found)
+        column = {label: i for i, label in enumerate(tagger.classes_.tolist())}
+        decided = zip(tagger.predict_marginals(table), readings, found, strict=True)
+        nothing = [
+            None if own else math.prod(float(p[t, column[y]]) for t, y in enumerate(labels))
+            for p, labels, own in decided
+        ]
     made = (
         replace(
             d, spans=_in_characters(d, of_one, p), columns={}, annotations=[], score=score, predicted=True

@@ -1,5 +1,6 @@
 """Predictions of taggers: labellings with probabilities or thresholds, and columns to write."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -9,7 +10,7 @@ from chaffinch.estimators import Tagger
 from chaffinch.files import writing_text
 from chaffinch.kinds.requests import PredictRequest
 from chaffinch.text.document import Document
-from chaffinch.text.schemes import OUTSIDE, scheme_of, spans
+from chaffinch.text.schemes import OUTSIDE, TokenSpan, scheme_of, spans
 from chaffinch.text.table import TokenTable
 from chaffinch.trust.confidence import SPANS, TOKENS
 
@@ -123,12 +124,32 @@ def sureness(tagger: Tagger, table: TokenTable, labelling: list[list[str]]) -> l
     ]
 
 
+def decided_probabilities(
+    tagger: Tagger, table: TokenTable, found: Sequence[Sequence[TokenSpan]]
+) -> list[list[float | None]]:
+    """The probability of each span of a sentence, as ``predict_spans`` gives it; None for one that it does not find."""
+    known = [{(s.start, s.end, s.label): s.probability for s in own} for own in tagger.predict_spans(table)]
+    return [
+        [of_one.get((s.start, s.end, s.label)) for s in own] for of_one, own in zip(known, found, strict=True)
+    ]
+
+
 def _likelihoods(
     tagger: Tagger, table: TokenTable, labellings: list[list[list[str]]]
 ) -> list[dict[str, Any]]:
     """For each sentence the probability of its labellings and of the spans of the first, and the entropy."""
     scheme = scheme_of(tagger.classes_.tolist())
-    found = []
+    found: list[dict[str, Any]] = []
+    if not tagger.has_distributions:
+        if scheme is None:
+            raise ConfigError(
+                "this model decides label by label and has no probabilities of labellings; --marginals gives those of "
+                "labels"
+            )
+        marked = [spans(shown[0], scheme) for shown in labellings]
+        for own, p in zip(marked, decided_probabilities(tagger, table, marked), strict=True):
+            found.append({"spans": [{**s._asdict(), "probability": q} for s, q in zip(own, p, strict=True)]})
+        return found
     for d, shown in zip(tagger.distributions(table), labellings, strict=True):
         known = [labels for labels in shown if NO_LABEL not in labels]
         thought: dict[str, Any] = {"probabilities": [d.probability(labels) for labels in known]}
