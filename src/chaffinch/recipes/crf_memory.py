@@ -45,11 +45,11 @@ PASSES = 60
 STILL = 0.001
 TOGETHER = 2.0
 
-# After a pass the sentences that moved most, this share of all, are visited again, so many times at most. What the
-# others report is then of the last pass, so the gap has to be smaller.
+# After a pass over at least MANY sentences, those that moved most, this share of all, are visited again, so many times
+# at most; a pass over few sentences is quick, and each of these disturbs all others.
+MANY = 200
 LOUDEST = 0.1
-ROUNDS = 4
-AFTER_ROUNDS = 0.75
+ROUNDS = 6
 
 # New sentences are visited this many times before the first pass, unless they are more than a share of all.
 FIRST_VISITS = 20
@@ -364,12 +364,12 @@ class CrfMemory:
             gap = _share(met.moved, met.loss + penalty)
             if gap < GAP:
                 break
-            for _ in range(ROUNDS):
+            for _ in range(ROUNDS if self.n_sentences >= MANY else 0):
                 met = learner.settle_loudest(math.ceil(LOUDEST * self.n_sentences), w)
                 gap = _share(met.moved, met.loss + penalty)
-                if gap < AFTER_ROUNDS * GAP:
+                if gap < GAP:
                     break
-            if gap < AFTER_ROUNDS * GAP:
+            if gap < GAP:
                 break
         state: SdcaState = learner.state()
         return replace(self, duals=Duals.of(state, self.shape.Y, self.shape.S)), w, gap
