@@ -39,7 +39,7 @@ from chaffinch.text.table import Column, TokenTable
 
 # Dual ascent after a change runs until its gap is this small, for so many passes at most; tokens whose marginals change
 # by less than STILL are left alone. The sum over tokens counts labels that change together more than once, at least
-# TOGETHER times: divided by it, it was 1.2 to 7 times the true distance from the optimum.
+# TOGETHER times: divided by it, it was 1.1 to 7 times the true distance from the optimum.
 GAP = 0.001
 PASSES = 60
 STILL = 0.001
