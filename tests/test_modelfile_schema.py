@@ -1,19 +1,24 @@
 """Schemas of model files: what a dataclass declares is packed, loaded and checked."""
 
+import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import chaffinch
 from chaffinch.errors import ModelFileError
 from chaffinch.modelfile import (
+    ModelFile,
     Packed,
     Requirements,
     Saved,
     array,
     fact,
     given,
+    inside,
     listed_strings,
     nested,
     strings,
@@ -250,3 +255,122 @@ def test_a_schema_is_absent_if_the_file_has_none_of_its_sections():
     assert Series.absent(Requirements(Packed().file()))
     assert not Series.absent(Requirements(Packed(details={"lists": []}).file()))
     assert not Sparse.absent(Requirements(Packed(arrays={"counts": np.zeros(0)}).file()))
+
+
+class Encoder:
+    """A part with content of its own, which is no ``Saved``."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names, self.n_features = names, len(names)
+
+    def packed(self) -> Packed:
+        return Packed(details={"language": "none"}, strings={"names": list(self.names)})
+
+    @classmethod
+    def loaded(cls, file: ModelFile) -> "Encoder":
+        assert file.header.details == {"language": "none"}
+        return cls(tuple(Requirements(file).strings("names", "n")))
+
+
+@dataclass(frozen=True, eq=False)
+class Votes(Saved):
+    k: int = fact(int)
+    votes: Any = array("int32", "F", "Y")
+
+
+@dataclass(frozen=True, eq=False)
+class Whole(Saved):
+    machine: str = fact(str)
+    encoder: Encoder = inside(Encoder, "features.", F="n_features")
+    own: Any = inside({"votes": Votes, "table": Table}, "machine.", by="machine")
+    views: tuple[Encoder, ...] = inside(Encoder, "view.", each=True)
+    weights: Any = array("float32", "F+1", "Y")
+    other: Any = inside(ModelFile, "other.", facts="second", optional=True)
+
+
+def whole(**changes: Any) -> Whole:
+    votes = Votes(3, np.zeros((2, 2), np.int32))
+    views = (Encoder(("x",)), Encoder(("y", "z")))
+    made = Whole("votes", Encoder(("a", "b")), votes, views, weights=np.zeros((3, 2), np.float32))
+    return replace(made, **changes)
+
+
+def read_whole(packed: Packed) -> Whole:
+    return Whole.loaded(Requirements(packed.file("x.chaff"), Y=2))
+
+
+def test_a_part_with_content_of_its_own_has_a_prefix_and_an_object_of_the_header():
+    packed = whole().packed()
+    assert packed.details == {
+        "machine": "votes",
+        "encoder": {"language": "none"},
+        "own": {"k": 3},
+        "views": [{"language": "none"}, {"language": "none"}],
+    }
+    assert {*packed.arrays, *packed.strings} == {
+        *("weights", "machine.votes", "features.names", "view.0.names", "view.1.names")
+    }
+    again = read_whole(packed)
+    assert (again.encoder.names, again.own.k, [v.names for v in again.views], again.other) == (
+        ("a", "b"),
+        3,
+        [("x",), ("y", "z")],
+        None,
+    )
+    other = read_whole(whole(other=Encoder(("q",))).packed()).other
+    assert (other.header.details, list(other.strings["names"])) == ({"language": "none"}, ["q"])
+
+
+def test_a_part_binds_sizes_and_its_sections_count_as_requested():
+    need = Requirements(whole().packed().file("x.chaff"), Y=2)
+    Whole.loaded(need)
+    need.nothing_else()
+    with pytest.raises(ModelFileError, match=r"array 'votes' has the size 2 where F = 1 is expected"):
+        read_whole(replace(whole().packed(), strings={**whole().packed().strings, "features.names": ["a"]}))
+    wide = whole(own=Votes(3, np.zeros((5, 2), np.int32)))
+    with pytest.raises(ModelFileError, match=r"array 'votes' has the size 5 where F = 2 is expected"):
+        read_whole(wide.packed())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("encoder", None), ("encoder", 3), ("views", {}), ("own", []), ("views", [3])]
+)
+def test_the_object_of_a_part_is_checked(name, value):
+    packed = whole().packed()
+    with pytest.raises(ModelFileError, match=r"x\.chaff: its header"):
+        read_whole(replace(packed, details={**packed.details, name: value}))
+
+
+def test_sections_of_a_part_may_be_coded():
+    @dataclass(frozen=True, eq=False)
+    class Coded(Saved):
+        table: Table = inside(
+            Table,
+            "t.",
+            coded=(
+                lambda packed: replace(packed, arrays={n: a + 1 for n, a in packed.arrays.items()}),
+                lambda file: replace(file, arrays={n: a - 1 for n, a in file.arrays.items()}),
+            ),
+        )
+
+    packed = Coded(Table(np.array([0, 2]), np.array([0, 1], np.int32))).packed()
+    assert packed.arrays["t.rows"].tolist() == [1, 3]
+    again = Coded.loaded(Requirements(packed.file(), Y=2))
+    assert again.table.rows.tolist() == [0, 2]
+
+
+def test_no_module_requests_a_section_or_a_fact_without_a_declaration():
+    """Outside of the package that implements schemas, sections and facts of a model are fields of a ``Saved``."""
+    by_hand = re.compile(
+        r"need\.(array|strings|has|begins)\(|\.header\.details|Requirements\([^()]*\)\.(array|strings)\("
+        r"|file\.(arrays|strings)\[|Packed\((\{|details=|arrays=|strings=)"
+    )
+    folder = Path(chaffinch.__file__).parent
+    found = [
+        f"{path.relative_to(folder)}: {line.strip()}"
+        for path in sorted(folder.rglob("*.py"))
+        if path.parent.name != "modelfile"
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if by_hand.search(line)
+    ]
+    assert found == []

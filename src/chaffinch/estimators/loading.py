@@ -6,7 +6,7 @@ from typing import Any
 from chaffinch import modelfile
 from chaffinch.errors import ChaffinchError, ModelFileError, warn_about_data
 from chaffinch.estimators import aligner, classifier, parser, reranker, tagger
-from chaffinch.estimators.persistent import ESTIMATORS
+from chaffinch.estimators.persistent import ESTIMATORS, SavedTask
 from chaffinch.rescue import Rescued, format_of, rescued, rescued_object
 
 MODULES = (aligner, classifier, parser, reranker, tagger)  # whose estimators are known without an import
@@ -35,8 +35,8 @@ def load(path: Any) -> Any:
         warn_about_data(f"{path}: read {found.told}")
         return estimator_of(found)
     file = modelfile.read(path)
-    task = file.header.details.get("task")
-    if not isinstance(task, str | None) or task not in ESTIMATORS:
+    task = SavedTask.loaded(modelfile.Requirements(file)).task
+    if task not in ESTIMATORS:
         raise ModelFileError(f"{path}: holds a model for {task!r}, which this version does not know")
     try:
         return ESTIMATORS[task].loaded(file)

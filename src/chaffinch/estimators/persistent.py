@@ -168,7 +168,6 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
     def save(self, path: str | Path, *, scores: Mapping[str, float] | None = None) -> None:
         """Write the model to one file, which :func:`chaffinch.load` reads."""
         packed = compressed(self._packed()) if self.compressed_ else self._packed()
-        named = {} if self.task is None else {"task": self.task}
         header = modelfile.Header(
             recipe=self.recipes.by_config(self.config_).name,
             settings=_without_folders(settings_of(self.config_)),
@@ -177,7 +176,7 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
             seed=self.seed,
             data=self.fingerprint_,
             scores=dict(scores or {}),
-            details={**named, **packed.details, **self._facts().packed().details},
+            details=(SavedTask(self.task).packed() | packed | self._facts().packed()).details,
             droppable=packed.droppable,
         )
         modelfile.write(path, header, packed.arrays, packed.strings)
@@ -274,6 +273,13 @@ def _are_sizes(sizes: dict[str, Any]) -> bool:
 
 def _are_values(values: dict[str, Any]) -> bool:
     return all(isinstance(value, bool | int | float) for value in values.values())
+
+
+@dataclasses.dataclass(frozen=True)
+class SavedTask(modelfile.Saved):
+    """Which estimator a file is of, by its place in ``ESTIMATORS``; None: a tagger."""
+
+    task: str | None = modelfile.fact(str, default=None, omit=True)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from chaffinch import modelfile
 from chaffinch.corpus.brackets import bracketed
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.estimators.persistent import FilePickle, SklearnParams
+from chaffinch.estimators.persistent import FilePickle, SavedTask, SklearnParams
 from chaffinch.estimators.weights import SampleWeight, counting, sample_weights
 from chaffinch.kernels import GramRows, Kernel
 from chaffinch.knobs import settings_of
@@ -31,7 +31,9 @@ from chaffinch.model.choice_evidence import candidate_example
 from chaffinch.model.evidence import CONSTANT, EXAMPLE, FEATURE, Question
 from chaffinch.model.objects import shown
 from chaffinch.model.reranker_file import (
+    BASE,
     CONSENSUS,
+    NAMED,
     TAGS,
     TREES,
     ListWeights,
@@ -54,7 +56,6 @@ from chaffinch.trust.explanation import Explanation
 
 TASK = "reranker"
 BASE_NAMES = ("distance from the base model's best", "first choice of the base model")
-BASE = 2  # the first features of every reranker: the base model's score, and whether it is its first choice
 
 
 class Reranker(FilePickle, SklearnParams):
@@ -210,25 +211,23 @@ class Reranker(FilePickle, SklearnParams):
             settings=settings_of(self.config_),
             seed=self.seed,
             scores=dict(scores or {}),
-            details={"task": TASK, **packed.details},
+            details={**SavedTask(TASK).packed().details, **packed.details},
         )
         modelfile.write(path, header, packed.arrays, packed.strings)
 
     @classmethod
     def loaded(cls, file: modelfile.ModelFile, features: FeatureFunction | None = None) -> "Reranker":
         """The reranker of a file; ``features`` is the function that its names came from."""
-        details, need = file.header.details, Requirements(file)
+        need = Requirements(file)
         reranker = cls(
             RERANKERS.by_name(file.header.recipe).configured(file.header.settings), seed=file.header.seed or 0
         )
-        if "kernel" in details:
-            reranker.kernel, reranker.dual_, reranker.support_, reranker.base = loaded_kernel(need)
+        if (found := loaded_kernel(need)) is not None:
+            reranker.kernel, reranker.dual_, reranker.support_, reranker.base = found
         else:
             function = features or given_features
-            reranker.features_ = loaded_features(need, function)
-            named = isinstance(reranker.features_, NamedCandidates)
-            reranker.features = function if named else details["features"]
-            need.bind("its features", "W", need.size("F") + BASE)
+            kind, reranker.features_ = loaded_features(need, function)
+            reranker.features = function if kind == NAMED else kind
             reranker.scorer_ = ListWeights.loaded(need).scorer()
         need.nothing_else()
         reranker.config_ = reranker.recipe

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -297,26 +298,21 @@ class FeatureEncoder:
         >>> encoder.pruned(np.array([False, True])).names([0]), encoder.n_features
         (['w[0]=dog'], 2)
         """
-        engine, plan = self._fitted()
         if keep.shape != (self.n_features,):
             raise ConfigError(f"expected keep for each of {self.n_features} features, got {len(keep)}")
-        index: dict[str, NDArray[Any]] = dict(zip(INDEX, engine.state(), strict=True))
         kept = self._own
         if kept is not None:
             own, number = kept.split(np.flatnonzero(keep))
             kept, keep = kept.kept(keep), np.zeros(kept.T, bool)
             keep[number[~own]] = True
-        for name in ("feature_template", "feature_key"):
-            index[name] = np.ascontiguousarray(index[name][keep])
-        values = [engine.values(c) for c in range(len(plan.words))]
-        made = self._with_index(values, engine.runs(), index)
-        made._own = kept
-        return made
+        index = self.index()
+        template, key = index.feature_template[keep], index.feature_key[keep]
+        return self.with_index(replace(index, feature_template=template, feature_key=key), kept)
 
-    def value_columns(self) -> dict[str, list[str]]:
-        """Which columns show the strings of each section ``values.N`` of a file in the names of features.
+    def value_columns(self) -> dict[int, list[str]]:
+        """Which columns show the values of each column computed from words, by its number, in the names of features.
 
-        Sections whose strings are also compared with one another, not only shown, are left out.
+        Columns whose values are also compared with one another, not only shown, are left out.
         """
         plan = self._fitted()[1]
         if plan.looks_elsewhere or any(
@@ -324,17 +320,15 @@ class FeatureEncoder:
         ):
             return {}
         return {
-            f"values.{c}": [w.name, *(s.name for s in plan.sentences if s.argument == c)]
+            c: [w.name, *(s.name for s in plan.sentences if s.argument == c)]
             for c, w in enumerate(plan.words)
         }
 
     def packed(self) -> Packed:
         """What a model file keeps."""
-        engine, plan = self._fitted()
+        plan = self._fitted()[1]
         facts = EncoderFacts.of(plan, self.min_count, self.stretch)
-        made = (
-            facts.packed() | EngineSections.of(engine, len(plan.words)).packed() | WordLists.of(plan).packed()
-        )
+        made = facts.packed() | self.index().packed() | WordLists.of(plan).packed()
         return made if self._own is None else made | self._own.packed()
 
     @classmethod
@@ -366,7 +360,7 @@ class FeatureEncoder:
             engine, plan = made._fitted()
             need.bind("its plan", "columns", len(plan.words))
             found = EngineSections.loaded(need)
-            engine.restore(list(found.values), found.runs, *found.index())
+            engine.restore(list(found.values), found.runs, *found.arrays())
         except (ConfigError, ModelFileError):
             raise
         except (KeyError, TypeError, IndexError, ValueError) as e:
@@ -374,19 +368,22 @@ class FeatureEncoder:
         made._own = OwnFeatures.loaded(file, engine.n_features)
         return made
 
-    def _with_index(
-        self, values: list[list[str]], runs: list[str], index: Mapping[str, NDArray[Any]]
-    ) -> "FeatureEncoder":
+    def index(self) -> EngineSections:
+        """The index of the engine and the strings in it."""
+        engine, plan = self._fitted()
+        return EngineSections.of(engine, len(plan.words))
+
+    def with_index(self, index: EngineSections, own: OwnFeatures | None) -> "FeatureEncoder":
         """A new encoder of the same plan over another index; the engine checks every key.
 
-        A fitted encoder never changes: an encoder with fewer features (``pruned``) or with more is a new one, made
-        here from values by column, runs, and the arrays of ``INDEX``.
+        A fitted encoder never changes: one with fewer features (``pruned``, ``reduced``) is a new one, made here.
+        own: the features that its tokens bring along
         """
-        _, plan = self._fitted()
         made = copy.copy(self)
-        made._open(plan)
+        made._open(self._fitted()[1])
         assert made._engine is not None
-        made._engine.restore(values, runs, *(index[name] for name in INDEX))
+        made._engine.restore(list(index.values), index.runs, *index.arrays())
+        made._own = own
         return made
 
     def _open(self, plan: Plan) -> None:

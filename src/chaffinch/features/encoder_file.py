@@ -127,6 +127,6 @@ class EngineSections(Saved):
         index = dict(zip(INDEX, engine.state(), strict=True))
         return cls(**index, values=tuple(map(engine.values, range(columns))), runs=engine.runs())
 
-    def index(self) -> tuple[NDArray[Any], ...]:
+    def arrays(self) -> tuple[NDArray[Any], ...]:
         """The arrays, in the order in which the engine takes them."""
         return tuple(np.ascontiguousarray(getattr(self, name)) for name in INDEX)

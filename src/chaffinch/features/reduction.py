@@ -1,7 +1,7 @@
 """A smaller encoder: only the features that have weights, and only the strings that they contain."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.features.own import OwnFeatures
 from chaffinch.features.templates import Template, parse
-from chaffinch.modelfile import Packed
 
 # Prefix of values that no kept feature has. Text never holds the character, so no word equals such a value.
 GONE = "\x00"
@@ -41,43 +40,40 @@ def reduced(
         mine, number = own.split(np.flatnonzero(features))
         features = np.zeros(own.T, bool)
         features[number[~mine]] = True
-    packed = encoder.packed()
-    arrays = packed.arrays
-    template, key = arrays["feature_template"], arrays["feature_key"]
+    index = encoder.index()
+    template, key = index.feature_template, index.feature_key
     kept = np.flatnonzero(features)
     order = kept[np.lexsort((key[kept], template[kept]))]
-    bounds = arrays["observation_ptr"]
-    seen = [arrays["observation_key"][bounds[l] : bounds[l + 1]][mask] for l, mask in enumerate(observations)]
+    bounds, keys = index.observation_ptr, index.observation_key
+    seen = [keys[bounds[l] : bounds[l + 1]][mask] for l, mask in enumerate(observations)]
     at = order if own is None or own.place is None else own.place[order].astype(np.int64)
     used = _used_values(encoder, at, observations)
-    smaller = {
-        **arrays,
-        "feature_template": np.ascontiguousarray(template[order]),
-        "feature_key": np.ascontiguousarray(key[order]),
-        "observation_ptr": np.cumsum([0, *map(len, seen)]).astype(bounds.dtype),
-        "observation_key": np.ascontiguousarray(np.concatenate([*seen, arrays["observation_key"][:0]])),
-    }
-    blanked = {name: _blanked(values, used.get(name)) for name, values in packed.strings.items()}
+    smaller = replace(
+        index,
+        feature_template=template[order],
+        feature_key=key[order],
+        observation_ptr=np.cumsum([0, *map(len, seen)]).astype(bounds.dtype),
+        observation_key=np.concatenate([*seen, keys[:0]]),
+        values=tuple(_blanked(values, used.get(c)) for c, values in enumerate(index.values)),
+    )
     if own is None:
-        return Reduction(FeatureEncoder.loaded(Packed(packed.details, smaller, blanked).file()), order)
+        return Reduction(encoder.with_index(smaller, None), order)
     chosen = np.sort(number[mine]).astype(np.int32)
     left = OwnFeatures(
         own.index.kept(chosen),
         len(order),
         np.arange(len(order) + len(chosen), dtype=np.int32) if own.order is not None else None,
     )
-    arrays_left = {name: a for name, a in smaller.items() if name != "feature_order"}
-    file = (Packed(packed.details, arrays_left, blanked) | left.packed()).file()
     attributes = chosen + own.T
     which = np.concatenate([at, attributes if own.place is None else own.place[attributes]])
     assert len(which) == int(before.sum())
-    return Reduction(FeatureEncoder.loaded(file), which.astype(np.int64))
+    return Reduction(encoder.with_index(smaller, left), which.astype(np.int64))
 
 
 def _used_values(
     encoder: FeatureEncoder, features: NDArray[np.int64], observations: Sequence[NDArray[np.bool_]]
-) -> dict[str, set[str]]:
-    """The strings that occur in the names of what is kept, by section of the encoder's state."""
+) -> dict[int, set[str]]:
+    """The strings that occur in the names of what is kept, by the number of the column computed from words."""
     by_column: dict[str, set[str]] = {}
     forms = {str(t): t for text in encoder.templates for t in parse(text)}
     singles = _by_first_mark([t for t in forms.values() if not t.label_offsets])
@@ -88,10 +84,9 @@ def _used_values(
         observed = _by_first_mark([Template(seen)] if seen else [])
         for o in np.flatnonzero(mask).tolist() if seen else ():
             _note(encoder.observation_name(l, o), observed, by_column)
-    sections = encoder.value_columns()
     return {
-        section: set().union(*(by_column.get(column, set()) for column in columns))
-        for section, columns in sections.items()
+        c: set().union(*(by_column.get(column, set()) for column in columns))
+        for c, columns in encoder.value_columns().items()
     }
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.features.rows import SparseRows, number_table
-from chaffinch.modelfile import Requirements, Saved, array
+from chaffinch.modelfile import Saved, array
 
 # A row of n-grams has length one; the numbers together get about the same.
 SHARE = 0.5
@@ -100,16 +100,6 @@ class NumberScaling(Saved):
         ['year', 'year missing']
         """
         return given + [f"{given[j]} missing" for j in self.missing.tolist()]
-
-    @classmethod
-    def restored(cls, need: Requirements) -> "NumberScaling | None":
-        """The scaling of a file, checked; None in files that have none. B: how many columns of numbers there are."""
-        if not need.has(f"{SECTION}center"):
-            return None
-        made = cls.loaded(need, SECTION)
-        if not (made.spread >= 0).all():
-            raise need.fault("its scaling of numbers is damaged: a spread is below 0")
-        return made
 
 
 def _table(matrix: Any) -> NDArray[np.float64]:

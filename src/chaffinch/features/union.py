@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.features.rows import SparseRows, joined
 from chaffinch.features.scaling import SECTION, NumberScaling
-from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, fact, listed_strings
+from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, fact, inside, listed_strings, nested
 
 
 @dataclass
@@ -111,28 +111,22 @@ class FeatureUnion:
 
     def packed(self) -> Packed:
         """What a model file keeps: the vectorisers' sections under ``0.``, ``1.`` ..."""
-        vectorizers = [vectorizer.packed() for vectorizer in self.vectorizers]
-        headers = [dict(vectorizer.details) for vectorizer in vectorizers]
-        made = _Facts("union", 1, self.beside_columns, headers, self.beside_names).packed()
-        for i, vectorizer in enumerate(vectorizers):
-            made |= replace(vectorizer, details={}).under(f"{i}.")
-        if self.scaling is not None:
-            made |= self.scaling.packed(SECTION)
-        return made
+        return _Sections(
+            "union", 1, self.beside_columns, self.vectorizers, self.beside_names, self.scaling
+        ).packed()
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "FeatureUnion":
         """The union of a file whose details are the union's; every number is checked."""
         need = Requirements(file)
-        found = _Facts.loaded(need)
+        found = _Sections.loaded(need)
         if len(found.beside_names) not in (0, found.beside):
             raise need.fault("the state of a union of features is damaged: every column needs a name")
-        vectorizers = [
-            TextVectorizer.loaded(file.under(f"{i}.", details=h)) for i, h in enumerate(found.parts)
-        ]
-        scaling = NumberScaling.restored(need)
+        scaling = found.scaling
+        if scaling is not None and not (scaling.spread >= 0).all():
+            raise need.fault("its scaling of numbers is damaged: a spread is below 0")
         names = tuple(found.beside_names)
-        return cls(tuple(vectorizers), found.beside, names, scaling is not None, scaling)
+        return cls(found.parts, found.beside, names, scaling is not None, scaling)
 
     def _documents(self, texts: Iterable[str]) -> list[str]:
         if not self.vectorizers:
@@ -163,22 +157,19 @@ def _width(table: Any) -> int:
     return int(shape[1])
 
 
-def _are_headers(parts: list[Any]) -> bool:
-    return all(isinstance(header, dict) for header in parts)
-
-
 def _is_count(n: int) -> bool:
     return n >= 0
 
 
 @dataclass(frozen=True)
-class _Facts(Saved):
-    """The header of a union; parts: those of its vectorisers   beside: columns of numbers beside the texts."""
+class _Sections(Saved):
+    """The sections of a union; parts: its vectorisers   beside: columns of numbers beside the texts."""
 
     kind: str = fact(str, check="union".__eq__, expected="a union of features")
     version: int = fact(int, check=(1).__eq__, expected="version 1 of the state of a union")
     beside: int = fact(int, check=_is_count, expected="a count of columns", size="B")
-    parts: list[dict[str, Any]] = fact(list, check=_are_headers, expected="a list of headers")
+    parts: tuple[TextVectorizer, ...] = inside(TextVectorizer, each=True)
     beside_names: Sequence[str] = fact(
         list, check=listed_strings, expected="names of columns", default=(), omit=True
     )
+    scaling: NumberScaling | None = nested(NumberScaling, SECTION, optional=True)

@@ -56,7 +56,6 @@ from chaffinch.recipes.classifiers import DEFAULT_CLASSIFIER
 from chaffinch.recipes.document_task import DocumentOptions, as_arguments
 from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.text.document import Document, ValueLabel
-from chaffinch.trust.confidence import DETAILS
 from chaffinch.trust.explanation import Explanation
 
 _FURTHER = {k.name for config in (TextVectorizer, DocumentOptions) for k in knobs(config)}
@@ -252,11 +251,6 @@ class DocumentKind(Kind, TextLabels):
         if isinstance(model, KernelModel):
             found["support_vectors"] = len(model.support)
         return found
-
-    def calibration(self, estimator: Classifier) -> dict[str, Any]:
-        """The result of calibration, if the model was calibrated."""
-        found = estimator.confidence_
-        return {} if found is None else found.packed().details[DETAILS]
 
     # -- answering
 

@@ -314,7 +314,8 @@ class Kind(ABC):
 
     def calibration(self, estimator: Any) -> dict[str, Any]:
         """The calibration scores of a trained model, by name; empty if it was not calibrated."""
-        return {}
+        found = getattr(estimator, "confidence_", None)
+        return {} if found is None else found.as_dict()
 
     # -- answering
 

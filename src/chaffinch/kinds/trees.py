@@ -46,7 +46,6 @@ from chaffinch.recipes.parsers import DEFAULT_PARSER
 from chaffinch.recipes.tree_calibration import TreeOptions
 from chaffinch.text.binary_trees import nodes
 from chaffinch.text.document import Document, Tree
-from chaffinch.trust.confidence import DETAILS
 from chaffinch.trust.explanation import Explanation
 
 MAIN = "bracket.f1"
@@ -134,11 +133,6 @@ class TreeKind(Kind):
     def facts(self, estimator: Parser, corpus: Treebank) -> dict[str, int]:
         """Trees and labels."""
         return {"trees": len(corpus), "labels": len(estimator.labels_)}
-
-    def calibration(self, estimator: Parser) -> dict[str, Any]:
-        """The result of calibration, if the model was calibrated."""
-        found = estimator.confidence_
-        return {} if found is None else found.packed().details[DETAILS]
 
     # -- answering
 

@@ -19,8 +19,6 @@ from chaffinch.model.evidence import Question, TaggedSentence
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.needs import SavedNeeds, loaded_needs
 from chaffinch.model.potentials import (
-    KERNEL,
-    PRUNING,
     Additive,
     LocallyNormalised,
     PolynomialPotentials,
@@ -279,27 +277,31 @@ class ChainModel:
 
     def packed(self) -> Packed:
         """The encoder's sections and the weights."""
-        facts = Packed(self.source.details()) | packed_temperature(self.temperature)
+        facts = self.source.facts() | packed_temperature(self.temperature)
         facts |= SavedNeeds.of(self.needs).packed()
         return self.encoder.packed() | facts | self.weights.packed()
 
     @classmethod
-    def loaded(cls, file: ModelFile, encoder: Encoder, *, local: bool = False) -> "ChainModel":
+    def loaded(
+        cls, file: ModelFile, encoder: Encoder, *, local: bool = False, labels: LabelSet | None = None
+    ) -> "ChainModel":
         """The model of a file, every size checked against the encoder and the labels.
 
-        local: the model is locally normalised; the recipe knows this, the file does not say so
+        local:  the model is locally normalised; the recipe knows this, the file does not say so
+        labels: those of a model inside another; None: the file's
         """
-        need = Requirements(file, F=encoder.n_features, Y=len(file.header.labels))
-        labels = LabelSet.loaded(need, inner=file.header.labels)
+        if labels is None:
+            inner = file.header.labels
+            labels = LabelSet.loaded(Requirements(file, Y=len(inner)), inner=inner)
+        need = Requirements(file, F=encoder.n_features, Y=len(labels.inner))
         needs = loaded_needs(need, labels)
-        details, temperature = file.header.details, loaded_temperature(file)
-        if PRUNING in details:
+        temperature = loaded_temperature(file)
+        if not Pruning.absent(need):
             pruning = Pruning.loaded(need)
             weights = ChainWeights.restored(need, (), sparse=True)
             return cls(encoder, Pruned(weights, pruning), labels, temperature, needs)
-        if KERNEL in details:
-            products = PolynomialPotentials.loaded_products(need, encoder.n_features)
-            need = Requirements(file, F=products.rows, Y=len(file.header.labels))
+        if (products := PolynomialPotentials.loaded_products(need, encoder.n_features)) is not None:
+            need = Requirements(file, F=products.rows, Y=len(labels.inner))
             weights = ChainWeights.restored(need, (), sparse=False)
             return cls(encoder, PolynomialPotentials(weights, products), labels, temperature, needs)
         templates = encoder.features.label_templates if isinstance(encoder, TemplateEncoder) else ()

@@ -16,7 +16,7 @@ from chaffinch.model.confidence import RAW, Calibration, Prior
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.model.evidence import Question
 from chaffinch.model.quantised import full_scales, quantised, restored, short_scales, with_lanes
-from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact
+from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact, inside
 from chaffinch.modelfile.schema import AS_STORED
 
 LINKS = ("softmax", "sigmoid", "rest", "clipped")
@@ -158,8 +158,8 @@ class ClassifierModel:
 
     def packed(self) -> Packed:
         """What a model file keeps."""
-        encoder = self.encoder.packed()
-        own = _Sections(
+        return _Sections(
+            encoder=self.encoder,
             weights=self.w[:, : len(self.classes)] if self.eight is None else self.eight[0],
             scale=None if self.eight is None else short_scales(self.eight[1]),
             kind=kind_of(self.classes),
@@ -170,14 +170,12 @@ class ClassifierModel:
             indicator=self.indicator,
             threshold=self.threshold,
             bits=32 if self.eight is None else 8,
-        )
-        return replace(encoder, details={"encoder": encoder.details}) | own.packed()
+        ).packed()
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "ClassifierModel":
         """The model of a file, checked."""
-        encoder = DocumentEncoder.loaded(file.under("", details=file.header.details.get("encoder")))
-        need = Requirements(file, F=encoder.n_features, Y=len(file.header.labels))
+        need = Requirements(file, Y=len(file.header.labels))
         found = _Sections.loaded(need)
         eight = None
         if found.bits == 8:
@@ -188,7 +186,7 @@ class ClassifierModel:
         if not np.isfinite(w).all():
             raise need.fault("its weights are not finite")
         return cls(
-            encoder,
+            found.encoder,
             with_lanes(w),
             labels_as(found.kind, file),
             found.link,
@@ -203,8 +201,9 @@ class ClassifierModel:
 
 @dataclass(frozen=True, eq=False)
 class _Sections(Saved):
-    """The sections of a classifier besides its encoder's; kind: what labels are, such as ``int``."""
+    """The sections of a classifier; kind: what labels are, such as ``int``."""
 
+    encoder: DocumentEncoder = inside(DocumentEncoder, F="n_features")
     weights: NDArray[Any] = array(AS_STORED, "F+1", "Y", stored=("int8", "float32"), finite=True)
     kind: str = fact(str, check=KINDS.__contains__, expected=f"one of {', '.join(KINDS)}")
     link: str = fact(str, check=LINKS.__contains__, expected=" or ".join(LINKS))

@@ -56,7 +56,7 @@ class LabelDictionary:
     @classmethod
     def loaded(cls, need: Requirements) -> "LabelDictionary":
         """The dictionary of a file, empty if it has none."""
-        if not need.has("dictionary.labels"):
+        if _Listed.absent(need, "dictionary."):
             return cls()
         found = _Listed.loaded(need, "dictionary.")
         return cls(found.words, tuple(found.labels.tolist()))

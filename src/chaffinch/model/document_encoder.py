@@ -16,12 +16,9 @@ from chaffinch.features.union import FeatureUnion
 from chaffinch.features.views import View
 from chaffinch.model.evidence import Grams, Named, Seen
 from chaffinch.model.valences import Valences
-from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, fact
+from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, fact, inside, nested
 from chaffinch.text.clusters import Clusters
 from chaffinch.text.words import stems, word_tokens
-
-SECTION = "features."
-VALENCES = "valences."
 
 
 @dataclass(frozen=True)
@@ -219,40 +216,32 @@ class DocumentEncoder:
     def packed(self) -> Packed:
         """What a model file keeps."""
         if self.union is None:
-            return _Facts(columns=self.columns).packed()
-        union = self.union.packed()
-        views = tuple([view.opening, view.bits, int(view.head)] for view in self.views)
-        facts = _Facts(union=dict(union.details), scales=self.scales, views=views)
-        packed = _narrowed(replace(union, details={})).under(SECTION)
-        if self.clusters is not None:
-            packed |= ClusterSections.of(self.clusters).packed("clusters.")
-        if self.valences is not None:
-            own = self.valences.packed()
-            facts = replace(facts, valences=dict(own.details))
-            packed |= _narrowed(replace(own, details={})).under(VALENCES)
-        return packed | facts.packed()
+            return _Sections(columns=self.columns).packed()
+        return _Sections(
+            union=self.union,
+            scales=self.scales,
+            views=tuple([view.opening, view.bits, int(view.head)] for view in self.views),
+            clusters=None if self.clusters is None else ClusterSections.of(self.clusters),
+            valences=self.valences,
+        ).packed()
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "DocumentEncoder":
         """The encoder of a file whose details are the encoder's, every index checked."""
         need = Requirements(file)
-        facts = _Facts.loaded(need)
-        if facts.union is None:
-            if facts.columns is None:
+        found = _Sections.loaded(need)
+        if found.union is None:
+            if found.columns is None:
                 raise need.fault("its encoder of documents needs a number of columns")
-            return cls(None, (), facts.columns)
-        union = FeatureUnion.loaded(_widened(file.under(SECTION, details=facts.union)))
-        scales = tuple(float(scale) for scale in facts.scales)
-        views = tuple(View(v[0], v[1], bool(v[2]) if len(v) > 2 else False) for v in facts.views)
-        if not len(scales) == len(views) == len(union.vectorizers):
+            return cls(None, (), found.columns)
+        scales = tuple(float(scale) for scale in found.scales)
+        views = tuple(View(v[0], v[1], bool(v[2]) if len(v) > 2 else False) for v in found.views)
+        if not len(scales) == len(views) == len(found.union.vectorizers):
             raise need.fault("its encoder of documents needs a scale and a view for each kind of features")
-        clusters = None
-        if any(view.bits for view in views):
-            clusters = ClusterSections.loaded(need, "clusters.").clusters()
-        valences = None
-        if facts.valences is not None:
-            valences = Valences.loaded(_widened(file.under(VALENCES, details=facts.valences)))
-        return cls(union, scales, 0, views, clusters, valences)
+        if any(view.bits for view in views) and found.clusters is None:
+            raise need.fault("its encoder of documents reads word clusters and has none")
+        clusters = None if found.clusters is None else found.clusters.clusters()
+        return cls(found.union, scales, 0, views, clusters, found.valences)
 
 
 def _are_numbers(scales: list[Any]) -> bool:
@@ -270,23 +259,27 @@ def _is_width(n: int) -> bool:
     return n >= 1
 
 
-@dataclass(frozen=True)
-class _Facts(Saved):
-    """The facts of an encoder: the columns of numbers, or the union of the features of texts with scales and views."""
-
-    columns: int | None = fact(int, check=_is_width, expected="a number of columns", default=None, omit=True)
-    union: dict[str, Any] | None = fact(dict, default=None, omit=True)
-    scales: Sequence[float] = fact(list, check=_are_numbers, expected="scales", default=(), omit=True)
-    views: Sequence[Any] = fact(list, check=_are_views, expected="views", default=(), omit=True)
-    valences: dict[str, Any] | None = fact(dict, default=None, omit=True)
-
-
 def _narrowed(packed: Packed) -> Packed:
     return replace(packed, arrays={name: narrow(a) for name, a in packed.arrays.items()})
 
 
 def _widened(file: ModelFile) -> ModelFile:
     return replace(file, arrays={name: widened(name, a) for name, a in file.arrays.items()})
+
+
+CODED = _narrowed, _widened
+
+
+@dataclass(frozen=True, eq=False)
+class _Sections(Saved):
+    """The sections of an encoder: the columns of numbers, or the features of texts with scales and views."""
+
+    columns: int | None = fact(int, check=_is_width, expected="a number of columns", default=None, omit=True)
+    union: FeatureUnion | None = inside(FeatureUnion, "features.", optional=True, coded=CODED)
+    scales: Sequence[float] = fact(list, check=_are_numbers, expected="scales", default=(), omit=True)
+    views: Sequence[Any] = fact(list, check=_are_views, expected="views", default=(), omit=True)
+    valences: Valences | None = inside(Valences, "valences.", optional=True, coded=CODED)
+    clusters: ClusterSections | None = nested(ClusterSections, "clusters.", optional=True)
 
 
 def narrow(array: NDArray[Any]) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from chaffinch.features.rows import FeatureRows
 from chaffinch.features.symbols import LADDERS, Symbols
 from chaffinch.model.evidence import Named, Offsets, Seen
 from chaffinch.model.protocols import Packed
-from chaffinch.modelfile import ModelFile, Requirements, Saved, fact, strings
+from chaffinch.modelfile import ModelFile, Requirements, Saved, fact, inside, strings
 from chaffinch.text.document import WORD
 from chaffinch.text.table import ListColumns, TokenTable
 
@@ -226,8 +226,6 @@ class _Sections(Saved):
 
 # -- templates over columns, as the feature engine fitted them ------------------------------------------------------
 
-SECTION = "features."
-
 
 @dataclass(frozen=True)
 class EncodedTable:
@@ -304,11 +302,16 @@ class TemplateEncoder:
 
     def packed(self) -> Packed:
         """The feature index, the strings it stands for, and the templates."""
-        own = self.features.packed()
-        sections = replace(own, details={"features": own.details}, templates=self.features.templates)
-        return sections.under(SECTION)
+        return replace(_Features(self.features).packed(), templates=self.features.templates)
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "TemplateEncoder":
         """The encoder of a model file; the feature engine checks every index."""
-        return cls(FeatureEncoder.loaded(file.under(SECTION, details=file.header.details.get("features"))))
+        return cls(_Features.loaded(Requirements(file)).features)
+
+
+@dataclass(frozen=True, eq=False)
+class _Features(Saved):
+    """The sections of a feature encoder in a model's file."""
+
+    features: FeatureEncoder = inside(FeatureEncoder, "features.")

@@ -378,6 +378,11 @@ class FastTextModel:
             raise need.fault("the labels of its header are not those of its dictionary")
         return cls(sections, model.classes, facts.several, False, facts.threshold, core=model.core)
 
+    @staticmethod
+    def absent(file: ModelFile) -> bool:
+        """Whether a file holds no such model."""
+        return FastTextSections.absent(Requirements(file))
+
 
 @dataclass(frozen=True, eq=False)
 class _Facts(Saved):

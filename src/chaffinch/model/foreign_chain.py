@@ -7,8 +7,8 @@ labels win; the chain is decoded in float64.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,7 +24,7 @@ from chaffinch.model.encoders import CsrRows, Encoder, IdRows, TokenFeatures
 from chaffinch.model.evidence import HERE, Offsets, Seen, Without
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.potentials import CELLS, Block, inside_sentences, sentence_blocks
-from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact, nested, strings
+from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact, inside, nested, strings
 from chaffinch.modelfile.schema import AS_STORED
 from chaffinch.structures import Chain, Parts
 from chaffinch.text.attributes import ATTRIBUTES
@@ -208,9 +208,9 @@ class ForeignChain:
         """A rescued model keeps its weights."""
         raise ConfigError("a model of another tool keeps its weights")
 
-    def details(self) -> Mapping[str, Any]:
+    def facts(self) -> Packed:
         """How potentials are summed."""
-        return SavedAddition(self.addition).packed().details
+        return SavedAddition(self.addition).packed()
 
     @cached_property
     def _sums(self) -> tuple[Any, Any]:
@@ -287,22 +287,26 @@ class StringFeatures:
         keys = self.templates.keys
         return [k for k in range(len(keys)) if keys[k] in wanted]
 
-    SECTION = "string_templates"
-
     def packed(self) -> Packed:
         """The templates and the dictionary."""
-        own = self.templates.packed()
-        return Packed(
-            {self.SECTION: dict(own.details)},
-            {f"strings.{name}": a for name, a in own.arrays.items()},
-            templates=self.templates.templates,
-        )
+        return replace(_Strings(self.templates).packed(), templates=self.templates.templates)
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "StringFeatures":
         """The encoder of a model file."""
-        inside = file.under("strings.", details=file.header.details.get(cls.SECTION))
-        return cls(StringTemplateEncoder.loaded(inside))
+        return cls(_Strings.loaded(Requirements(file)).string_templates)
+
+    @staticmethod
+    def absent(file: ModelFile) -> bool:
+        """Whether a model file has no such encoder."""
+        return _Strings.absent(Requirements(file))
+
+
+@dataclass(frozen=True, eq=False)
+class _Strings(Saved):
+    """The sections of templates of strings."""
+
+    string_templates: StringTemplateEncoder = inside(StringTemplateEncoder, "strings.")
 
 
 def _values(rows: Any) -> NDArray[np.float64] | None:
@@ -320,8 +324,6 @@ class AttributeFeatures:
     >>> rows.ids.tolist(), rows.values.tolist(), encoder.columns
     ([0, 1], [1.0, 0.5], ('attributes',))
     """
-
-    SECTION = "attributes"
 
     def __init__(self, names: Sequence[str]) -> None:
         self.index = _core.AttributeIndex(list(names))
@@ -366,6 +368,11 @@ class AttributeFeatures:
     def loaded(cls, file: ModelFile) -> "AttributeFeatures":
         """The encoder of a model file."""
         return cls(_Attributes.loaded(Requirements(file)).attribute_names)
+
+    @staticmethod
+    def absent(file: ModelFile) -> bool:
+        """Whether a model file has no such encoder."""
+        return _Attributes.absent(Requirements(file))
 
 
 @dataclass(frozen=True, eq=False)

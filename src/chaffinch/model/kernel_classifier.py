@@ -18,7 +18,7 @@ from chaffinch.model.confidence import RAW, Calibration, Prior
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.model.evidence import CONSTANT, EXAMPLE, Decision, Question
 from chaffinch.model.objects import read_back, shown, written
-from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact, strings
+from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact, inside, nested, strings
 from chaffinch.modelfile.schema import AS_STORED
 from chaffinch.scorers.dual import Dual, Share
 from chaffinch.scorers.neighbours import Neighbours
@@ -192,22 +192,19 @@ class KernelModel:
             prior=None if self.prior is None else self.prior.shares,
             dense=self.dense,
             reads=self.encoder.reads,
-            machine=machine_of(self.scorer),
         ).packed()
-        machine = MACHINES[own.details["machine"]].of(self.scorer).packed("machine.")
-        own |= Packed(details={"facts": dict(machine.details)})
-        own |= replace(machine, details={})
-        encoder = Packed() if isinstance(self.encoder, ObjectEncoder) else self.encoder.packed()
-        own |= replace(encoder, details={"encoder": encoder.details})
-        if isinstance(self.support, SparseRows):
-            rows = self.support
-            return own | _Support(rows.ptr, rows.ids, rows.weights()).packed("support.")
-        return own | _Objects([written(thing) for thing in self.support]).packed("support.")
+        name = machine_of(self.scorer)
+        own |= _Machine(name, MACHINES[name].of(self.scorer)).packed()
+        rows = self.support
+        if not isinstance(rows, SparseRows):
+            return own | _Objects({}, [written(thing) for thing in rows]).packed()
+        assert isinstance(self.encoder, DocumentEncoder)
+        return own | _Rows(self.encoder, _Support(rows.ptr, rows.ids, rows.weights())).packed()
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "KernelModel":
         """The model of a file, checked."""
-        need, details = Requirements(file, Y=len(file.header.labels)), file.header.details
+        need = Requirements(file, Y=len(file.header.labels))
         found = _Sections.loaded(need)
         support: SparseRows | list[Any]
         encoder: DocumentEncoder | ObjectEncoder
@@ -215,15 +212,12 @@ class KernelModel:
             kernel = restored(found.kernel)
             if found.reads == "objects":
                 encoder = ObjectEncoder()
-                support = [read_back(text) for text in _Objects.loaded(need, "support.").objects]
+                support = [read_back(text) for text in _Objects.loaded(need).objects]
             else:
-                encoder = DocumentEncoder.loaded(file.under("", details=details.get("encoder")))
-                rows = _Support.loaded(Requirements(file, F=encoder.n_features), "support.")
+                read = _Rows.loaded(need)
+                encoder, rows = read.encoder, read.support
                 support = SparseRows(rows.ptr, rows.ids, rows.values, encoder.n_features)
-            own = file.under("machine.", details=details.get("facts"))
-            machine = MACHINES[found.machine].loaded(
-                Requirements(own, S=len(support), Y=len(file.header.labels))
-            )
+            machine = _Machine.loaded(need).facts
             prepared = kernel.prepared(kernel_objects(support, found.dense))
             scorer = machine.made(kernel, prepared, len(file.header.labels))
         except (KeyError, TypeError, ValueError, IndexError) as error:
@@ -237,6 +231,11 @@ class KernelModel:
         return cls(
             encoder, kernel, scorer, support, classes, found.link, calibration, found.dense, prior=prior
         )
+
+    @staticmethod
+    def absent(file: ModelFile) -> bool:
+        """Whether a file holds no such model."""
+        return _Sections.absent(Requirements(file))
 
     def _shown(self, n: int, names: Sequence[str]) -> str:
         """A short description of a support example; names: of all features, if it is a row of features."""
@@ -302,7 +301,6 @@ class _Sections(Saved):
     temperature: float = fact(float, check=positive, expected="a number above 0")
     dense: bool = fact(bool)
     reads: str = fact(str)
-    machine: str = fact(str, check=lambda name: name in MACHINES, expected="a kernel machine")
     slope: float = fact(float, check=positive, expected="a number above 0", default=1.0)
     offset: float = fact(float, check=math.isfinite, expected="a finite number", default=0.0)
     prior: NDArray[np.float32] | None = array("float32", "Y", optional=True, finite=True)
@@ -312,16 +310,25 @@ class _Sections(Saved):
 class _Support(Saved):
     """Support examples that are rows of features."""
 
-    ptr: NDArray[np.int64] = array("int64", "rows", bounds="nnz")
+    ptr: NDArray[np.int64] = array("int64", "S+1", bounds="nnz")
     ids: NDArray[np.int32] = array("int32", "nnz", below="F")
     values: NDArray[np.float32] = array("float32", "nnz", finite=True)
 
 
 @dataclass(frozen=True, eq=False)
-class _Objects(Saved):
-    """Support examples that are objects, as text."""
+class _Rows(Saved):
+    """An encoder, and support examples that are rows of its features."""
 
-    objects: list[str] = strings("S", made=list)
+    encoder: DocumentEncoder = inside(DocumentEncoder, F="n_features")
+    support: _Support = nested(_Support, "support.")
+
+
+@dataclass(frozen=True, eq=False)
+class _Objects(Saved):
+    """Support examples that are objects, as text; the header has an object for the encoder, which is empty."""
+
+    encoder: dict[str, Any] = fact(dict)
+    objects: list[str] = strings("S", made=list, name="support.objects")
 
 
 FLOATS = ("float32", "float64")
@@ -405,6 +412,14 @@ class _Neighbours(Saved):
 # The scorers of kernel machines and how a file holds them.
 SCORERS = {"pairwise": Pairwise, "dual": Dual, "voted": Voted, "neighbours": Neighbours}
 MACHINES: dict[str, Any] = {"pairwise": _Pairwise, "dual": _Dual, "voted": _Voted, "neighbours": _Neighbours}
+
+
+@dataclass(frozen=True, eq=False)
+class _Machine(Saved):
+    """The scorer by name, and its sections; the header calls their facts ``facts``."""
+
+    machine: str = fact(str, check=MACHINES.__contains__, expected="a kernel machine")
+    facts: Any = inside(MACHINES, "machine.", by="machine")
 
 
 def machine_of(scorer: Any) -> str:

@@ -188,6 +188,11 @@ class NltkPerceptron:
             raise need.fault("allows no label")
         return cls(labels, found.keys, found.weights, classes, LabelDictionary.loaded(need))
 
+    @staticmethod
+    def absent(file: ModelFile) -> bool:
+        """Whether a file holds no such model."""
+        return _Sections.absent(Requirements(file))
+
     # -- inside
 
     @property

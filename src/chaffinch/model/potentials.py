@@ -8,7 +8,7 @@ A chain model decodes, lists the best labellings and sums over all of them; what
     LocallyNormalised  log-softmax given the label before  MEMMs
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -25,7 +25,7 @@ from chaffinch.model.encoders import CsrRows, Encoder, IdRows, TokenFeatures
 from chaffinch.model.evidence import HERE, Named, Offsets, Seen, Without
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.sparse_weights import SparseWeights
-from chaffinch.modelfile import Requirements, Saved, fact
+from chaffinch.modelfile import Packed, Requirements, Saved, fact
 from chaffinch.scorers import Layout
 from chaffinch.scorers.monomials import Monomials
 from chaffinch.structures import Chain, Parts
@@ -103,8 +103,8 @@ class Potentials(Protocol):
         """The names of rows of the unary weights."""
         ...
 
-    def details(self) -> Mapping[str, Any]:
-        """What a model file's header records."""
+    def facts(self) -> Packed:
+        """The facts that a model file's header records."""
         ...
 
     def with_weights(self, weights: ChainWeights) -> "Potentials":
@@ -122,9 +122,9 @@ class Weighted:
         """The names of the features."""
         return encoder.names(rows)
 
-    def details(self) -> Mapping[str, Any]:
-        """Nothing."""
-        return {}
+    def facts(self) -> Packed:
+        """None."""
+        return Packed()
 
     def with_weights(self, weights: ChainWeights) -> Self:
         """The same source with other weights."""
@@ -256,9 +256,9 @@ class Pruned(Weighted):
 
         return ChainScores(Chain(self.weights.Y), weights, found.names, tried, terms, lambda: whole)
 
-    def details(self) -> Mapping[str, Any]:
+    def facts(self) -> Packed:
         """How labels are pruned."""
-        return self.pruning.packed().details
+        return self.pruning.packed()
 
     def _tried(
         self,
@@ -355,14 +355,16 @@ class PolynomialPotentials(Weighted):
 
         return [(" & ".join(called[f] for f in product) or "constant", of(product)) for product in factors]
 
-    def details(self) -> Mapping[str, Any]:
+    def facts(self) -> Packed:
         """The kernel."""
         map = self.products
-        return _Kernel(map.degree, map.gamma, map.offset).packed().details
+        return _Kernel(map.degree, map.gamma, map.offset).packed()
 
     @classmethod
-    def loaded_products(cls, need: Requirements, F: int) -> Monomials:
-        """The products of F features that the kernel in the header of a file has, checked."""
+    def loaded_products(cls, need: Requirements, F: int) -> Monomials | None:
+        """The products of F features that the kernel in the header of a file has, checked; None if it has none."""
+        if _Kernel.absent(need):
+            return None
         kernel = _Kernel.loaded(need)
         return Monomials(F, kernel.degree, kernel.gamma, kernel.offset)
 

@@ -29,6 +29,7 @@ from chaffinch.scorers.dual import Dual
 GRAMMAR = "grammar."  # begins the names of a grammar's sections
 FEATURES = TAGS, TREES, CONSENSUS, NAMED = "tags", "trees", "consensus", "named"
 KERNEL = "kernel"
+BASE = 2  # the first features of every reranker: the base model's score, and whether it is its first choice
 
 
 def packed_features(features: CandidateFeatures) -> Packed:
@@ -47,21 +48,21 @@ def packed_features(features: CandidateFeatures) -> Packed:
     raise ConfigError(f"{type(features).__name__} has no way into a model file")
 
 
-def loaded_features(need: Requirements, function: FeatureFunction) -> CandidateFeatures:
-    """The features of a file, every index checked; ``function`` is the one that names came from."""
+def loaded_features(need: Requirements, function: FeatureFunction) -> tuple[str, CandidateFeatures]:
+    """The features of a file and their kind, every index checked; ``function`` is the one that names came from."""
     found = _FeatureSections.loaded(need)
     match found:
         case _FeatureSections(features="tags", keys=np.ndarray()):
-            return TagCandidates(keys=found.keys)
+            return TAGS, TagCandidates(keys=found.keys)
         case _FeatureSections(features="trees", keys=np.ndarray()):
-            return TreeCandidates(keys=found.keys)
+            return TREES, TreeCandidates(keys=found.keys)
         case _FeatureSections(features="named", names=list() as names):
-            return NamedCandidates(function, names=names)
+            return NAMED, NamedCandidates(function, names=names)
         case _FeatureSections(features="consensus", scale=np.ndarray() as scale):
             if not (scale > 0).all():
                 raise need.fault("has a feature whose scale is not above 0")
             grammar = HeadGrammar(Counts.loaded(need, GRAMMAR)) if found.grammar else None
-            return TreeConsensus(grammar=grammar, scale=scale)
+            return CONSENSUS, TreeConsensus(grammar=grammar, scale=scale)
     raise need.fault(f"lacks a section of its features, which are of the kind {found.features!r}")
 
 
@@ -73,8 +74,10 @@ def packed_kernel(dual: Dual, support: Sequence[Any], base: float) -> Packed:
     ).packed()
 
 
-def loaded_kernel(need: Requirements) -> tuple[Kernel, Dual, list[Any], float]:
-    """Kernel, scorer, support and base weight of a file, checked."""
+def loaded_kernel(need: Requirements) -> tuple[Kernel, Dual, list[Any], float] | None:
+    """Kernel, scorer, support and base weight of a file, checked; None if it has no kernel."""
+    if _KernelSections.absent(need):
+        return None
     found = _KernelSections.loaded(need)
     kernel, support = restored(found.kernel), [read_back(text) for text in found.support]
     try:
@@ -87,9 +90,9 @@ def loaded_kernel(need: Requirements) -> tuple[Kernel, Dual, list[Any], float]:
 
 @dataclass(frozen=True, eq=False)
 class ListWeights(Saved):
-    """The weights of a reranker without a kernel."""
+    """The weights of a reranker without a kernel: those of the base model's features, then the others."""
 
-    w: NDArray[np.float64] = array("float64", "W", finite=True)
+    w: NDArray[np.float64] = array("float64", f"F+{BASE}", finite=True)
 
     def scorer(self) -> FeatureScorer:
         """The scorer with these weights."""

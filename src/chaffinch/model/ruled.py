@@ -6,7 +6,7 @@ other models, and rules     the k best labellings in order until one obeys: exac
 with too many states
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -130,9 +130,9 @@ class RuledPotentials:
         """The source's."""
         return self.source.names(encoder, rows)
 
-    def details(self) -> Mapping[str, Any]:
+    def facts(self) -> Packed:
         """The source's."""
-        return self.source.details()
+        return self.source.facts()
 
     def with_weights(self, weights: ChainWeights) -> "RuledPotentials":
         """The same rules over other weights."""

@@ -1,7 +1,7 @@
 """A trained span parser: a tagger, a coarse model that prunes spans, and the model of trees."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
@@ -11,14 +11,18 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.features.span_templates import span_feature_names
+from chaffinch.model.chain import ChainModel
 from chaffinch.model.choice_evidence import ListExample
+from chaffinch.model.confidence import CONFIDENCE
+from chaffinch.model.encoders import TemplateEncoder
 from chaffinch.model.evidence import FEATURE, Term, span_offsets
+from chaffinch.model.labels import LabelSet
 from chaffinch.model.parsing import Parse, Sentence, SpanChance, distinct, flat_tree
 from chaffinch.model.protocols import Packed, TaggingModel
 from chaffinch.model.span_weights import COLUMNS, Columns, SpanWeights, WordNumbers
 from chaffinch.model.tree_evidence import READINGS, phrase, tree_examples
 from chaffinch.model.tree_labels import TreeLabels
-from chaffinch.modelfile import Saved, fact, listed_strings, strings
+from chaffinch.modelfile import ModelFile, Requirements, Saved, array, fact, inside, listed_strings, strings
 from chaffinch.structures.tree import placed, span_row
 from chaffinch.text.binary_trees import labels
 from chaffinch.text.document import WORD
@@ -155,23 +159,43 @@ class SpanParserModel:
 
     def packed(self) -> Packed:
         """What a model file keeps; the tagger's sections have their own prefix."""
-        tagger = self.tagger.packed()
-        own = ParserSections(
+        labels, tagger = self.tagger.labels, self.tagger.packed()
+        own = _Sections(
             symbols=self.symbols.symbols,
             words=tuple(self.numbers.words),
             tags=tuple(self.numbers.tags),
             toll=self.toll,
             prune=self.prune,
             coarse=self.coarse.templates,
-            tagger_details=dict(tagger.details),
-            tagger_templates=tagger.templates,
-            inner=self.tagger.labels.inner,
-            outer=self.tagger.labels.outer,
+            tagger=_Tagger(labels.inner, labels.outer, tagger.templates, self.tagger, labels.outer_of),
         ).packed()
-        labels = {"outer_of": self.tagger.labels.outer_of}
-        under = Packed(arrays=labels | dict(tagger.arrays), strings=tagger.strings).under(TAGGER)
-        templates = Packed(templates=self.fine.templates)
-        return own | templates | under | self.coarse.packed("coarse.") | self.fine.packed("fine.")
+        weights = self.coarse.packed("coarse.") | self.fine.packed("fine.")
+        return replace(own | weights, templates=self.fine.templates)
+
+    @classmethod
+    def loaded(cls, file: ModelFile) -> "SpanParserModel":
+        """The model of a file, every size and index checked."""
+        need = Requirements(file.without(CONFIDENCE))
+        found = _Sections.loaded(need)
+        fine = SpanWeights.loaded(need, "fine.", file.header.templates, need.size("Y"))
+        coarse = SpanWeights.loaded(need, "coarse.", found.coarse, 2)
+        need.nothing_else()
+        own = found.tagger
+        tagger = ChainModel.loaded(
+            own.details,
+            TemplateEncoder.loaded(own.details),
+            labels=LabelSet(own.outer, own.inner, own.outer_of),
+        )
+        assert fine.tree.leaf is not None
+        return cls(
+            tagger=tagger,
+            numbers=WordNumbers(numbered(found.words), numbered(found.tags)),
+            symbols=TreeLabels(found.symbols, fine.tree.leaf, tagged=False),
+            coarse=coarse,
+            fine=fine,
+            toll=found.toll,
+            prune=found.prune,
+        )
 
     def _again(self, sentence: Sentence, tags: list[str], first: list[Parse], k: int, n: int) -> list[Parse]:
         """The n best trees of one sentence; the first 2k are known."""
@@ -224,16 +248,24 @@ class SpanParserModel:
         return self.tagger.labels.outer
 
 
-TAGGER = "tagger."
-
-
 def _names(**how: Any) -> Any:
     return fact(list, check=listed_strings, expected="a list of strings", made=tuple, **how)
 
 
 @dataclass(frozen=True, eq=False)
-class ParserSections(Saved):
-    """The sections besides the weights and the tagger's arrays; the header has an object for the tagger."""
+class _Tagger(Saved):
+    """The labels and templates of the tagger; details: the tagger itself, loaded as a file."""
+
+    inner: tuple[str, ...] = _names(size="inner")
+    outer: tuple[str, ...] = _names(size="outer")
+    templates: tuple[str, ...] = _names()
+    details: Any = inside(ModelFile)
+    outer_of: NDArray[np.int32] = array("int32", "inner", below="outer")
+
+
+@dataclass(frozen=True, eq=False)
+class _Sections(Saved):
+    """The sections besides the weights; the header has an object for the tagger."""
 
     symbols: tuple[str, ...] = strings("Y", distinct=True)
     words: tuple[str, ...] = strings("W", distinct=True)
@@ -241,10 +273,7 @@ class ParserSections(Saved):
     toll: float | None = fact((float, type(None)))
     prune: float = fact(float)
     coarse: tuple[str, ...] = _names()
-    inner: tuple[str, ...] = _names(group="tagger")
-    outer: tuple[str, ...] = _names(group="tagger")
-    tagger_templates: tuple[str, ...] = _names(group="tagger", name="templates")
-    tagger_details: dict[str, Any] = fact(dict, group="tagger", name="details")
+    tagger: _Tagger = inside(_Tagger, "tagger.")
 
 
 def form_of(word: str) -> str:

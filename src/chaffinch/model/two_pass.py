@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError
+from chaffinch.model.chain import ChainModel
+from chaffinch.model.encoders import TemplateEncoder
 from chaffinch.model.evidence import Question, TaggedSentence
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import LatticeModel, Packed, Reading, Shrinkable, TaggingModel, Tempered
-from chaffinch.modelfile import ModelFile, Requirements, Saved, fact
+from chaffinch.modelfile import ModelFile, Requirements, Saved, fact, inside
 from chaffinch.structures import Chain, Parts
 from chaffinch.text.first_pass import FIRST, MAJORITY, with_first_pass
 from chaffinch.text.schemes.table import BIO, letter_and_type
 from chaffinch.text.stretch import STRETCH, document_groups
 from chaffinch.text.table import TokenTable
-
-SECTION = "first."
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,22 @@ class TwoPassModel:
 
     def packed(self) -> Packed:
         """Both; the first's sections have names that begin with ``first.``."""
-        first, second = self.first.packed(), self.second.packed()
-        facts = _Facts(dict(first.details), self.stretch)
-        return second | replace(first, details={}).under(SECTION) | facts.packed()
+        return self.second.packed() | _Sections(self.first, self.stretch).packed()
+
+    @classmethod
+    def loaded(cls, file: ModelFile) -> "TwoPassModel":
+        """Two chain models with the same labels, checked."""
+        need = Requirements(file, Y=len(file.header.labels))
+        found, labels = _Sections.loaded(need), LabelSet.loaded(need, inner=file.header.labels)
+        first, second = (
+            ChainModel.loaded(one, TemplateEncoder.loaded(one), labels=labels) for one in (found.first, file)
+        )
+        return cls(first, second, found.stretch)
+
+    @staticmethod
+    def absent(file: ModelFile) -> bool:
+        """Whether a file holds one model."""
+        return _Sections.absent(Requirements(file))
 
 
 def after_first_pass(
@@ -125,31 +138,13 @@ def after_first_pass(
     return with_first_pass(table, found, kinds, document_groups(table, stretch))
 
 
-def stretch_of(file: ModelFile) -> int:
-    """How many consecutive sentences count as one document, as recorded in a file of two models."""
-    return _Facts.loaded(Requirements(file)).stretch
-
-
-def two_files(file: ModelFile) -> tuple[ModelFile, ModelFile] | None:
-    """The first and the second model of a file, each as a file of its own; None if it holds one model."""
-    details = file.header.details
-    inner = details.get("first")
-    if not isinstance(inner, dict):
-        return None
-    shared = {"outer_of": file.arrays["outer_of"]} if "outer_of" in file.arrays else {}
-    first = file.under(SECTION, replace(file.header, details={**inner, "outer": details.get("outer")}))
-    rest = {name: value for name, value in details.items() if name not in ("first", "stretch")}
-    second = replace(file.without(SECTION), header=replace(file.header, details=rest))
-    return replace(first, arrays={**shared, **first.arrays}), second
-
-
 def _is_stretch(n: int) -> bool:
     return n >= 1
 
 
-@dataclass(frozen=True)
-class _Facts(Saved):
-    """The header of a file of two models besides the second's facts; first: the first model's."""
+@dataclass(frozen=True, eq=False)
+class _Sections(Saved):
+    """The sections of a file of two models besides the second's; first: the first model, loaded as a file."""
 
-    first: dict[str, Any] = fact(dict)
+    first: Any = inside(ModelFile, "first.")
     stretch: int = fact(int, check=_is_stretch, expected="a whole number above 0", default=STRETCH)

@@ -1,8 +1,7 @@
 """Features of texts learnt from labelled phrases: a score of each n-gram, summed, pooled, and by windows."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.features.rows import SparseRows, joined
 from chaffinch.features.union import FeatureUnion
 from chaffinch.model.quantised import with_lanes
-from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact, strings
+from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact, inside, strings
 
 # Log-odds are larger numbers than regressions of 0 and 1; shares are smaller than sums.
 SECOND = 0.3
@@ -116,17 +115,16 @@ class Valences:
 
     def packed(self) -> Packed:
         """What a model file keeps."""
-        union = FeatureUnion(self.vectorizers).packed()
         words, kinds = tuple(self.kinds.kinds), tuple(self.kinds.kinds.values())
-        own = _Sections(dict(union.details), list(self.scales), self.scale, self.w, words, kinds)
-        return replace(union, details={}) | own.packed()
+        union = FeatureUnion(self.vectorizers)
+        return _Sections(union, list(self.scales), self.scale, self.w, words, kinds).packed()
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "Valences":
         """The valences of a file, checked."""
         need = Requirements(file)
         found = _Sections.loaded(need)
-        union = FeatureUnion.loaded(file.under("", details=found.union))
+        union = found.union
         rows, columns = found.w.shape
         if rows != union.offsets()[-1] + 1 or columns % 2 or not columns:
             raise need.fault("the weights of its phrases do not fit their features")
@@ -138,9 +136,9 @@ class Valences:
 
 @dataclass(frozen=True, eq=False)
 class _Sections(Saved):
-    """The sections of valences besides their features'."""
+    """The sections of valences; union: their features."""
 
-    union: dict[str, Any] = fact(dict)
+    union: FeatureUnion = inside(FeatureUnion)
     scales: list[float] = fact(list)
     scale: float = fact(float)
     w: NDArray[np.float32] = array("float32", "rows", "columns", stored=("float16",), finite=True)

@@ -1,7 +1,7 @@
 """Requirements: the sections that a recipe needs in its file, checked before a kernel uses an index."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,19 @@ class Requirements:
     def dropped(self, name: str) -> bool:
         """Whether this section was dropped from the file, so that the recipe must do without it."""
         return name in self.file.header.dropped
+
+    def inside(
+        self, prefix: str, facts: object, changed: Callable[[ModelFile], ModelFile] | None = None
+    ) -> "Requirements":
+        """Those of the sections under a prefix as a file of their own, whose facts are these; sizes stay bound.
+
+        changed: what is done to that file before it is read
+        """
+        file = self.file.under(prefix, details=facts)
+        made = Requirements(file if changed is None else changed(file), **self._sizes)
+        if prefix:
+            self._asked.update(n for n in (*self.file.arrays, *self.file.strings) if n.startswith(prefix))
+        return made
 
     def array(
         self,
@@ -112,10 +125,6 @@ class Requirements:
         if distinct and len(set(found)) != len(found):
             raise self.fault(f"string list {name!r} holds a string twice")
         return found
-
-    def asked(self, names: Iterable[str]) -> None:
-        """Mark sections as requested that are read elsewhere."""
-        self._asked.update(names)
 
     def nothing_else(self) -> None:
         """Raise if a section was not requested, except droppable ones."""

@@ -13,7 +13,7 @@ are not in the file: they are arguments of ``loaded``.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -116,6 +116,20 @@ class NestedSection:
     optional: bool
 
 
+@dataclass(frozen=True)
+class InsideSection:
+    """A field with content of its own in the file: sections under a prefix, facts in an object of the header."""
+
+    kind: Any
+    prefix: str
+    facts: str | None
+    by: str | None
+    each: bool
+    optional: bool
+    coded: tuple[Callable[[Packed], Packed], Callable[[ModelFile], ModelFile]] | None
+    sizes: Mapping[str, str]
+
+
 def array(
     dtype: str,
     *shape: str | int,
@@ -196,6 +210,32 @@ def nested(kind: type["Saved"], prefix: str = "", *, optional: bool = False, **s
     return field(metadata=made, default=None) if optional else field(metadata=made)
 
 
+def inside(
+    kind: Any,
+    prefix: str = "",
+    *,
+    facts: str | None = None,
+    by: str | None = None,
+    each: bool = False,
+    optional: bool = False,
+    coded: tuple[Callable[[Packed], Packed], Callable[[ModelFile], ModelFile]] | None = None,
+    **sizes: str,
+) -> Any:
+    """A field that packs itself, such as an encoder: its sections get a prefix, its facts an object of the header.
+
+    kind:     its class, whose ``loaded`` gets a :class:`ModelFile`, or :class:`Requirements` if it is a ``Saved``;
+              ModelFile: the field is packed by itself and loaded as a file, whose model the caller loads
+    facts:    the name of the object; None: the name of the field
+    by:       ``kind`` is a table of classes, and the fact of this name is the key
+    each:     the field is a tuple of such objects; the header has a list, and the prefixes are 0., 1. ...
+    optional: the field is None if the header has no such object
+    coded:    functions that change its sections before they are written and after they are read
+    sizes:    symbols that it binds, by attribute, such as ``F="n_features"``
+    """
+    section = InsideSection(kind, prefix, facts, by, each, optional, coded, sizes)
+    return field(metadata={_KEY: section}, default=None if optional else MISSING)
+
+
 def listed_strings(value: Any) -> bool:
     """Whether a fact is a list of strings."""
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
@@ -238,6 +278,8 @@ class Saved:
             match section:
                 case NestedSection() if value is not None:
                     made |= value.packed(prefix + section.prefix)
+                case InsideSection() if value is not None:
+                    made |= _packed_inside(section, section.facts or f.name, value).under(prefix)
                 case FactSection() if not (section.omit and value == f.default):
                     group = {} if section.group is None else groups.setdefault(section.group, {})
                     group[name] = list(value) if isinstance(value, tuple) else value
@@ -251,12 +293,13 @@ class Saved:
 
     @classmethod
     def absent(cls, need: Requirements, prefix: str = "") -> bool:
-        """Whether a file has none of the sections and facts."""
-        facts = [f for f, section in _sections(cls) if isinstance(section, FactSection)]
-        details = need.file.header.details
-        known = any((f.metadata[_KEY].group or f.metadata[_KEY].name or f.name) in details for f in facts)
-        others = [f for f, section in _sections(cls) if isinstance(section, ArraySection | StringSection)]
-        return not known and not any(need.begins(prefix + (f.metadata[_KEY].name or f.name)) for f in others)
+        """Whether a file lacks it: the first of its facts, or every section if it has no facts."""
+        for f, section in _sections(cls):
+            if isinstance(section, InsideSection):
+                return need.file.header.details.get(section.facts or f.name) is None
+            if isinstance(section, FactSection):
+                return need.file.header.details.get(section.group or section.name or f.name) is None
+        return not any(need.begins(prefix + (section.name or f.name)) for f, section in _sections(cls))
 
     @classmethod
     def loaded(cls, need: Requirements, prefix: str = "", **given: Any) -> Self:
@@ -275,6 +318,8 @@ class Saved:
                         value = found[f.name]
                         size = value if isinstance(value, int) else len(value)
                         need.bind(f"its header's {section.name or f.name!r}", section.size, size)
+                case InsideSection() if section.by is None or section.by in found:
+                    _load_inside(need, section, f, prefix, found)
                 case NestedSection() if not section.optional or need.begins(prefix + section.prefix):
                     if all(need.bound(_local(size, prefix)) for size in section.sizes.values()):
                         found[f.name] = _nested(need, section, prefix)
@@ -302,6 +347,43 @@ class Saved:
             value = a if section.made is None else section.made(a)
             found[f.name] = value if section.each is None else (*found[f.name], value)
         return cls(**found)
+
+
+def _packed_inside(section: InsideSection, name: str, value: Any) -> Packed:
+    """The content of an object, or of each of several."""
+    parts = [one.packed() for one in value] if section.each else [value.packed()]
+    facts = [dict(part.details) for part in parts]
+    made = Packed(details={name: facts if section.each else facts[0]})
+    for i, part in enumerate(parts):
+        coded = part if section.coded is None else section.coded[0](part)
+        own = f"{section.prefix}{i}." if section.each else section.prefix
+        made |= replace(coded, details={}).under(own)
+    return made
+
+
+def _load_inside(
+    need: Requirements, section: InsideSection, f: Field[Any], prefix: str, found: dict[str, Any]
+) -> None:
+    """Load an object, or each of several, and bind its sizes."""
+    name = section.facts or f.name
+    given = need.file.header.details.get(name)
+    if given is None and section.optional:
+        return
+    if not isinstance(given, list if section.each else Mapping):
+        expected = "a list" if section.each else "an object"
+        raise need.fault(f"its header gives {name!r} as {given!r}, expected {expected}")
+    kind = section.kind if section.by is None else section.kind[found[section.by]]
+    values: list[Any] = []
+    for i, facts in enumerate(given if isinstance(given, list) else [given]):
+        own = prefix + section.prefix + (f"{i}." if section.each else "")
+        inner = need.inside(own, facts, None if section.coded is None else section.coded[1])
+        if kind is ModelFile:
+            values.append(inner.file)
+        else:
+            values.append(kind.loaded(inner if issubclass(kind, Saved) else inner.file))
+    found[f.name] = tuple(values) if section.each else values[0]
+    for symbol, attribute in section.sizes.items():
+        need.bind(f"its header's {name!r}", _local(symbol, prefix), getattr(values[0], attribute))
 
 
 def _nested(need: Requirements, section: NestedSection, prefix: str) -> Any:

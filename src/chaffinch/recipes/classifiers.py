@@ -24,10 +24,9 @@ from chaffinch.recipes.recipe import Recipe, Recipes
 
 def load(file: ModelFile) -> Any:
     """The model of a file: weights, a kernel machine, or word vectors of fastText."""
-    details = file.header.details
-    if "fasttext" in details:
+    if not FastTextModel.absent(file):
         return FastTextModel.loaded(file)
-    return (KernelModel if "kernel" in details else ClassifierModel).loaded(file)
+    return (ClassifierModel if KernelModel.absent(file) else KernelModel).loaded(file)
 
 
 def unpacked(

@@ -18,7 +18,7 @@ from chaffinch.model.chain_weights import ChainWeights
 from chaffinch.model.encoders import TemplateEncoder
 from chaffinch.model.potentials import Additive, Pruned, Pruning
 from chaffinch.model.sparse_weights import SparseWeights
-from chaffinch.model.two_pass import TwoPassModel, stretch_of, two_files
+from chaffinch.model.two_pass import TwoPassModel
 from chaffinch.modelfile import ModelFile, fingerprint
 from chaffinch.progress import Progress
 from chaffinch.recipes.crf_config import (
@@ -299,8 +299,8 @@ def _is_quick(learner: Any) -> bool:
 
 def load(file: ModelFile) -> TaggingModel:
     """The model of a file."""
-    if (both := two_files(file)) is not None:
-        return TwoPassModel(load(both[0]), load(both[1]), stretch_of(file))
+    if not TwoPassModel.absent(file):
+        return TwoPassModel.loaded(file)
     return ChainModel.loaded(file, TemplateEncoder.loaded(file))
 
 

@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
-from chaffinch.model import LabelSet, nltk_perceptron
+from chaffinch.model import LabelSet
 from chaffinch.model.foreign_chain import (
     AttributeFeatures,
     ForeignChain,
@@ -36,12 +36,12 @@ def refuse(task: Any, config: Any) -> NoReturn:
 
 def load(file: ModelFile) -> ForeignChainModel | NltkPerceptron:
     """The model of a file."""
-    if file.header.details.get("model") == nltk_perceptron.KIND:
+    if not NltkPerceptron.absent(file):
         return NltkPerceptron.loaded(file)
     encoder: StringFeatures | AttributeFeatures
-    if StringFeatures.SECTION in file.header.details:
+    if not StringFeatures.absent(file):
         encoder = StringFeatures.loaded(file)
-    elif AttributeFeatures.SECTION in file.header.details:
+    elif not AttributeFeatures.absent(file):
         encoder = AttributeFeatures.loaded(file)
     else:
         raise file.fault("its header lacks the features of the model")

@@ -19,12 +19,11 @@ from chaffinch.learners.examples import TreeExamples
 from chaffinch.learners.likelihood import Lbfgs, Sdca
 from chaffinch.learners.problem import Problem
 from chaffinch.model import TaggingModel
-from chaffinch.model.confidence import CONFIDENCE
-from chaffinch.model.span_parser import TAGGER, ParserSections, SpanParserModel, form_of, numbered
+from chaffinch.model.span_parser import SpanParserModel, form_of, numbered
 from chaffinch.model.span_weights import Columns, SpanWeights, WordNumbers, span_features
 from chaffinch.model.tree_labels import TreeLabels
 from chaffinch.model.tree_labels import numbered as numbered_nodes
-from chaffinch.modelfile import Header, ModelFile, Requirements
+from chaffinch.modelfile import ModelFile
 from chaffinch.recipes import crf
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
 from chaffinch.recipes.training import ParsingTask, trained_parser
@@ -105,27 +104,7 @@ def train(task: ParsingTask, config: SpanParser) -> Trained:
 
 def load(file: ModelFile) -> SpanParserModel:
     """The model of a file."""
-    need = Requirements(file.without(TAGGER).without(CONFIDENCE))
-    found = ParserSections.loaded(need)
-    fine = SpanWeights.loaded(need, "fine.", file.header.templates, need.size("Y"))
-    small = SpanWeights.loaded(need, "coarse.", found.coarse, 2)
-    need.nothing_else()
-    header = Header(
-        recipe="crf",
-        labels=found.inner,
-        templates=found.tagger_templates,
-        details={"columns": [WORD], "outer": list(found.outer), **found.tagger_details},
-    )
-    assert fine.tree.leaf is not None
-    return SpanParserModel(
-        tagger=crf.load(file.under(TAGGER, header)),  # as if it were a file of its own
-        numbers=WordNumbers(numbered(found.words), numbered(found.tags)),
-        symbols=TreeLabels(found.symbols, fine.tree.leaf, tagged=False),
-        coarse=small,
-        fine=fine,
-        toll=found.toll,
-        prune=found.prune,
-    )
+    return SpanParserModel.loaded(file)
 
 
 # The coarse model only tells whether a span is a node. It has few features and trains fast.

@@ -92,13 +92,15 @@ class Confidence:
         """The lowest calibrated probability with the requested precision; see :class:`Certificate`."""
         return float(self.to_honest(np.array([self.certificate.threshold(precision, risk=risk)]))[0])
 
+    def as_dict(self) -> dict[str, Any]:
+        """Its results in numbers: errors, the Brier score, the number of decisions, and the bins."""
+        return {name: getattr(self, name) for name in FACTS} | {"bins": [list(one) for one in self.bins]}
+
     def packed(self) -> Packed:
         """What a model file keeps."""
-        facts = {name: getattr(self, name) for name in FACTS}
         to_honest, certificate = self.to_honest, self.certificate
         found = _Sections(
-            **facts,
-            bins=[list(one) for one in self.bins],
+            **self.as_dict(),
             x=to_honest.x,
             y=to_honest.y,
             given=certificate.given,
@@ -109,9 +111,9 @@ class Confidence:
     @classmethod
     def loaded(cls, file: ModelFile) -> "Confidence | None":
         """Load from a model file and check every size and order; None if the model was not calibrated."""
-        if file.header.details.get(DETAILS) is None:
-            return None
         need = Requirements(file, S=STEPS + 1)
+        if _Sections.absent(need):
+            return None
         found = _Sections.loaded(need, CONFIDENCE)
         if len(found.x) < 2 or (np.diff(found.y) < 0).any() or (found.given < found.right).any():
             raise need.fault("its calibration is damaged")

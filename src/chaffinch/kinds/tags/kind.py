@@ -65,7 +65,6 @@ from chaffinch.recipes.rules import ForbiddenGold
 from chaffinch.rules import read_rules
 from chaffinch.text.document import LABEL, WORD, Document
 from chaffinch.text.table import Column, TokenTable
-from chaffinch.trust.confidence import DETAILS
 from chaffinch.trust.explanation import Explanation
 
 _FURTHER = {k.name for k in knobs(TagOptions)}
@@ -270,11 +269,6 @@ class TagKind(Kind, TokenLabels):
             "tokens": corpus.n_tokens,
             "labels": len(estimator.classes_),
         }
-
-    def calibration(self, estimator: Tagger) -> dict[str, Any]:
-        """The result of calibration, if the model was calibrated."""
-        found = estimator.confidence_
-        return {} if found is None else found.packed().details[DETAILS]
 
     # -- answering
 
