@@ -312,7 +312,7 @@ def test_half_closed_sockets_are_closed(server: Client) -> None:
 def test_slow_clients_are_cut_off_and_others_answered(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: bytes
 ) -> None:
-    monkeypatch.setattr("chaffinch.serve.connections.HEADERS_WITHIN", 1.0)
+    monkeypatch.setattr("chaffinch.serve.exchange.HEADERS_WITHIN", 1.0)
     monkeypatch.setattr("chaffinch.serve.endpoint.BODY_WITHIN", 1.0)
     with Forked(model, journal=tmp_path / "j") as server, raw(server) as slow:
         start, answer = time.perf_counter(), None

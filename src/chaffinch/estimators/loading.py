@@ -1,18 +1,24 @@
 """Loading: the estimator of a model file."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from chaffinch import modelfile
 from chaffinch.errors import ChaffinchError, ModelFileError, warn_about_data
-from chaffinch.estimators import aligner, classifier, parser, reranker, tagger
-from chaffinch.estimators.persistent import ESTIMATORS, SavedTask
 from chaffinch.rescue import Rescued, format_of, rescued, rescued_object
 
-MODULES = (aligner, classifier, parser, reranker, tagger)  # whose estimators are known without an import
+ESTIMATORS: dict[str | None, Any] = {}  # by the task that a model file names; every estimator enters itself
 
 # Errors of a model whose sections do not fit together; a file is read before it is trusted.
 FAULTS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError)
+
+
+@dataclass(frozen=True)
+class SavedTask(modelfile.Saved):
+    """Which of ``ESTIMATORS`` a file is of; None: a tagger."""
+
+    task: str | None = modelfile.fact(str, default=None, omit=True)
 
 
 def load(path: Any) -> Any:

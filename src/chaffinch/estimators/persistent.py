@@ -10,6 +10,8 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError
+from chaffinch.estimators.loading import ESTIMATORS, SavedTask
+from chaffinch.estimators.pretrained import load_folder, push, save_folder
 from chaffinch.knobs import settings_of
 from chaffinch.learners.shards import Sharding
 from chaffinch.model.protocols import Packed
@@ -20,9 +22,6 @@ from chaffinch.recipes import Recipes
 from chaffinch.trust.confidence import Confidence
 
 INNER = "recipe__"
-
-
-ESTIMATORS: dict[str | None, Any] = {}  # by the task that the header of a model file names
 
 
 class SklearnParams:
@@ -200,8 +199,6 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write a folder as Hugging Face has them: the model file, ``config.json`` and a model card, ``README.md``."""
-        from chaffinch.estimators.pretrained import save_folder
-
         self._fitted()
         save_folder(self, folder)
 
@@ -211,8 +208,6 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
 
         hub: for a repository, arguments of ``huggingface_hub.hf_hub_download``: revision, token, cache_dir ...
         """
-        from chaffinch.estimators.pretrained import load_folder
-
         found: Self = load_folder(cls, source, **hub)
         return found
 
@@ -221,8 +216,6 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
 
         hub: private, token, revision, message, endpoint
         """
-        from chaffinch.estimators.pretrained import push
-
         self._fitted()
         return push(self, repository, **hub)
 
@@ -273,13 +266,6 @@ def _are_sizes(sizes: dict[str, Any]) -> bool:
 
 def _are_values(values: dict[str, Any]) -> bool:
     return all(isinstance(value, bool | int | float) for value in values.values())
-
-
-@dataclasses.dataclass(frozen=True)
-class SavedTask(modelfile.Saved):
-    """Which estimator a file is of, by its place in ``ESTIMATORS``; None: a tagger."""
-
-    task: str | None = modelfile.fact(str, default=None, omit=True)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,7 +15,9 @@ from typing import Any
 
 from chaffinch import __version__, modelfile
 from chaffinch.errors import ConfigError, DataError, missing_extra
+from chaffinch.estimators.loading import load
 from chaffinch.files import writing_text
+from chaffinch.knobs import settings_of
 
 MODEL, DESCRIPTION, CARD = "model.chaff", "config.json", "README.md"
 # The hub's names of tasks; kinds without one have none.
@@ -56,8 +58,6 @@ def load_folder(cls: type, source: str | Path, **hub: Any) -> Any:
 
     hub: arguments of ``huggingface_hub.hf_hub_download``: revision, token, cache_dir, local_files_only ...
     """
-    from chaffinch.estimators.loading import load
-
     path = Path(source)
     if path.is_dir():
         if not (path / MODEL).exists():
@@ -152,8 +152,6 @@ def _facts(estimator: Any, recipe: str) -> dict[str, str]:
 
 def _settings(estimator: Any) -> dict[str, Any]:
     """The settings that differ from the recipe's defaults."""
-    from chaffinch.knobs import settings_of
-
     plain = settings_of(estimator.recipes.by_config(estimator.config_).config())
     return {k: v for k, v in settings_of(estimator.config_).items() if v != plain.get(k)}
 

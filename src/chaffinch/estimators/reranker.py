@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from chaffinch import modelfile
 from chaffinch.corpus.brackets import bracketed
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.estimators.persistent import FilePickle, SavedTask, SklearnParams
+from chaffinch.estimators.loading import SavedTask
+from chaffinch.estimators.persistent import FilePickle, SklearnParams
 from chaffinch.estimators.weights import SampleWeight, counting, sample_weights
 from chaffinch.kernels import GramRows, Kernel
 from chaffinch.knobs import settings_of

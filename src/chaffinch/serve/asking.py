@@ -1,7 +1,7 @@
 """Handlers that ask models: /predict, /explain, /compare, /models."""
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chaffinch.errors import ChaffinchError, DataError
 from chaffinch.search.label_rules import Infeasible
@@ -10,15 +10,13 @@ from chaffinch.serve.endpoint import Call, Raw
 from chaffinch.serve.messages import Asked, CompareBody, ExplainBody, Input, PredictBody, RequestError
 from chaffinch.serve.security import LINES
 from chaffinch.serve.served import ServedModel
+from chaffinch.serve.server import Server
 from chaffinch.serve.versions import Version
-
-if TYPE_CHECKING:
-    from chaffinch.serve.app import Server
 
 LINES_AT_ONCE = 64  # of a stream, answered as one batch
 
 
-async def models(server: "Server", _: Call) -> Answer:
+async def models(server: Server, _: Call) -> Answer:
     """All models and data files."""
     data: dict[str, int] = {}
     for served in server.models.values():
@@ -32,13 +30,13 @@ async def models(server: "Server", _: Call) -> Answer:
     }
 
 
-async def predict(server: "Server", call: Call) -> Any:
-    """The answers to texts, sentences or pairs; a stream of lines; or Label Studio's tasks."""
-    if call.pieces is not None:
-        return Raw(_stream(server, call), LINES)
-    body: PredictBody = server.decode(PredictBody, call.body)
-    if body.tasks is not None:
-        return await server.label_studio.predict(body)
+def streamed(server: Server, call: Call) -> Raw:
+    """The answers to a stream of lines."""
+    return Raw(_stream(server, call), LINES)
+
+
+async def predict(server: Server, body: PredictBody) -> Answer:
+    """The answers to texts, sentences or pairs."""
     served, version, rows = _input(server, body)
     asked = Asked.of(body)
     if body.rules:
@@ -49,7 +47,7 @@ async def predict(server: "Server", call: Call) -> Any:
 
 
 async def answered(
-    server: "Server", served: ServedModel, version: Version, rows: list[InputRow], asked: Asked, *, own: bool
+    server: Server, served: ServedModel, version: Version, rows: list[InputRow], asked: Asked, *, own: bool
 ) -> list[Answer]:
     """The answers to rows; corrected inputs are answered as corrected, unless the model's own answer is asked for."""
     pins, rest = split_from_pins(served, rows, own=own)
@@ -83,14 +81,14 @@ def _ruled(
         raise RequestError(422, str(e)) from None
 
 
-async def rules(server: "Server", call: Call) -> Answer:
+async def rules(server: Server, call: Call) -> Answer:
     """The rules that a model's answers obey."""
     served = server.model(call.query.get("model"))
     active = served.active
     return {"model": served.name, "version": active.name, "rules": served.answering.rules(active.model)}
 
 
-async def explain(server: "Server", call: Call) -> Answer:
+async def explain(server: Server, call: Call) -> Answer:
     """Why a model gave its own answer, corrected or not."""
     body: ExplainBody = server.decode(ExplainBody, call.body)
     if body.row is not None:
@@ -108,7 +106,7 @@ async def explain(server: "Server", call: Call) -> Answer:
     return {"model": served.name, "version": version.name, **made}
 
 
-async def compare(server: "Server", call: Call) -> Answer:
+async def compare(server: Server, call: Call) -> Answer:
     """One input answered by several models; "name@version" names a version."""
     body: CompareBody = server.decode(CompareBody, call.body)
     if not 1 <= len(body.models) <= 8:
@@ -127,13 +125,13 @@ async def compare(server: "Server", call: Call) -> Answer:
     return {"results": results, "version": ", ".join(versions)}
 
 
-def _input(server: "Server", body: Input) -> tuple[ServedModel, Version, list[InputRow]]:
+def _input(server: Server, body: Input) -> tuple[ServedModel, Version, list[InputRow]]:
     served = server.model(body.model)
     version = served.versions.find(body.version)
     return served, version, served.answering.rows(version.model, body)
 
 
-async def _stream(server: "Server", call: Call) -> AsyncIterator[bytes]:
+async def _stream(server: Server, call: Call) -> AsyncIterator[bytes]:
     """A line for each line: its answer, or its error."""
     waiting: list[bytes] = []
     fault = b""
@@ -152,7 +150,7 @@ async def _stream(server: "Server", call: Call) -> AsyncIterator[bytes]:
         yield fault
 
 
-async def _answered_lines(server: "Server", lines: list[bytes]) -> bytes:
+async def _answered_lines(server: Server, lines: list[bytes]) -> bytes:
     """The answers to lines; consecutive ones that ask the same of the same version are one batch."""
     made: list[Answer] = []
     group: list[InputRow] = []

@@ -2,7 +2,7 @@
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +17,8 @@ from chaffinch.serve.endpoint import Call, Raw
 from chaffinch.serve.messages import Asked, RequestError
 from chaffinch.serve.pools import DataPool
 from chaffinch.serve.served import ServedModel
+from chaffinch.serve.server import Server
 from chaffinch.serve.versions import Version
-
-if TYPE_CHECKING:
-    from chaffinch.serve.app import Server
 
 MOST_ROWS = 500  # of one answer
 MOST_LABELS = 40  # of a table of confusions
@@ -28,7 +26,7 @@ SHORT_NAMES = {"conll": "columns", "spans": "jsonl-spans"}
 JUDGED = 4_000  # rows whose probabilities are compared with gold
 
 
-async def rows(server: "Server", call: Call) -> Answer:
+async def rows(server: Server, call: Call) -> Answer:
     """Rows of a data file with the model's own answers, sorted and filtered."""
     served = server.model(call.query.get("model"))
     pool, version = served.pool(call.query.get("data")), served.active
@@ -43,7 +41,7 @@ async def rows(server: "Server", call: Call) -> Answer:
 
 
 def _rows(
-    server: "Server",
+    server: Server,
     served: ServedModel,
     pool: DataPool,
     version: Version,
@@ -118,7 +116,7 @@ def _labels(answer: Any) -> set[str]:
     return set(answer) if isinstance(answer, list) else set()
 
 
-async def report(server: "Server", call: Call) -> Answer:
+async def report(server: Server, call: Call) -> Answer:
     """Scores on a data file with gold: accuracy or F1, confusions, calibration; and the course of training."""
     served = server.model(call.query.get("model"))
     pool, version = served.pool(call.query.get("data")), served.active
@@ -219,7 +217,7 @@ def _curve(version: Version) -> list[Answer]:
     return made
 
 
-async def export(server: "Server", call: Call) -> Raw:
+async def export(server: Server, call: Call) -> Raw:
     """The corrections of a model, or a data file with its corrections, in any corpus format."""
     served = server.model(call.query.get("model"))
     wanted = call.query.get("format", "jsonl")

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from chaffinch.active import queued
 from chaffinch.errors import DataError
@@ -13,11 +12,9 @@ from chaffinch.serve.endpoint import Call
 from chaffinch.serve.messages import Asked, CorrectionBody, LearnBody, NextBody, RequestError, VersionBody
 from chaffinch.serve.pools import DataPool
 from chaffinch.serve.served import ServedModel
+from chaffinch.serve.server import Server
 from chaffinch.serve.versions import Version, now
 from chaffinch.text.schemes import OUTSIDE
-
-if TYPE_CHECKING:
-    from chaffinch.serve.app import Server
 
 MOST_NEXT = 1_000
 REASONS = {
@@ -27,7 +24,7 @@ REASONS = {
 }
 
 
-async def correct(server: "Server", call: Call) -> Answer:
+async def correct(server: Server, call: Call) -> Answer:
     """Write a correction to the journal; from then on its exact input is answered as corrected."""
     body: CorrectionBody = server.decode(CorrectionBody, call.body)
     served = server.model(body.model)
@@ -40,7 +37,7 @@ async def correct(server: "Server", call: Call) -> Answer:
     return {"seq": made.seq, "version": served.active.name, **({"new_labels": new} if new else {})}
 
 
-async def record(server: "Server", served: ServedModel, correction: Correction) -> Correction:
+async def record(server: Server, served: ServedModel, correction: Correction) -> Correction:
     """A correction with its sequence number, on the disk."""
     asked = Asked(probabilities=False)
     (before,) = await server.batches.ask(served.answering, served.active, [correction.row], asked)
@@ -55,7 +52,7 @@ async def record(server: "Server", served: ServedModel, correction: Correction) 
     return made
 
 
-async def corrections(server: "Server", call: Call) -> Answer:
+async def corrections(server: Server, call: Call) -> Answer:
     """All corrections of a model."""
     served = server.model(call.query.get("model"))
     learnt = served.active.learnt
@@ -76,7 +73,7 @@ async def corrections(server: "Server", call: Call) -> Answer:
     return {"version": served.active.name, "corrections": listed, "audit": _audit_score(served)}
 
 
-async def undo(server: "Server", call: Call) -> Answer:
+async def undo(server: Server, call: Call) -> Answer:
     """Take a correction back."""
     given = call.path["seq"]
     seq = int(given) if given.isdecimal() and len(given) < 16 else -1
@@ -93,13 +90,13 @@ async def undo(server: "Server", call: Call) -> Answer:
     raise RequestError(404, f"there is no correction {given!r}")
 
 
-async def learn(server: "Server", call: Call) -> Answer:
+async def learn(server: Server, call: Call) -> Answer:
     """Teach the model what waits, and list every row that it answers differently now."""
     body: LearnBody = server.decode(LearnBody, call.body)
     return await learnt(server, server.model(body.model))
 
 
-async def learnt(server: "Server", served: ServedModel) -> Answer:
+async def learnt(server: Server, served: ServedModel) -> Answer:
     """The same for a model."""
     if len(server.learning_tasks) >= 16:
         raise RequestError(503, "the model is learning already: try again later")
@@ -116,7 +113,7 @@ async def learnt(server: "Server", served: ServedModel) -> Answer:
     return {"model": served.name, **made}
 
 
-async def listed_versions(server: "Server", call: Call) -> Answer:
+async def listed_versions(server: Server, call: Call) -> Answer:
     """The names of the versions of a model, or of all models; Label Studio asks for them."""
     name = call.query.get("model")
     asked = list(server.models.values()) if name is None else [server.model(name)]
@@ -124,7 +121,7 @@ async def listed_versions(server: "Server", call: Call) -> Answer:
     return {"versions": names, "version": asked[0].active.name}
 
 
-async def versions(server: "Server", call: Call) -> Answer:
+async def versions(server: Server, call: Call) -> Answer:
     """Let another version answer."""
     body: VersionBody = server.decode(VersionBody, call.body)
     served = server.model(body.model)
@@ -135,7 +132,7 @@ async def versions(server: "Server", call: Call) -> Answer:
     return {"model": served.name, **made}
 
 
-async def following(server: "Server", call: Call) -> Answer:
+async def following(server: Server, call: Call) -> Answer:
     """The rows to label next: those that the model doubts, and one in five at random for an honest score."""
     body: NextBody = server.decode(NextBody, call.body)
     if not 1 <= body.n <= MOST_NEXT:
@@ -151,7 +148,7 @@ async def following(server: "Server", call: Call) -> Answer:
 
 
 def queue_of(
-    server: "Server",
+    server: Server,
     served: ServedModel,
     pool: DataPool,
     version: Version,
@@ -184,7 +181,7 @@ def queue_of(
     return rows
 
 
-async def note_version(server: "Server", served: ServedModel) -> None:
+async def note_version(server: Server, served: ServedModel) -> None:
     """Keep the number of a version, so that names are not used again after a restart."""
     number = served.active.number
     await server.write({"event": VERSION, "model": served.name, "number": number, "made": now()})

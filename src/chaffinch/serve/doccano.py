@@ -4,19 +4,15 @@ In doccano: URL http://HOST:PORT/doccano/MODEL, method POST, body {"text": "{{ t
 {{ input | tojson }}.
 """
 
-from typing import TYPE_CHECKING
-
 from chaffinch.errors import ConfigError
 from chaffinch.serve.answers import Answer
 from chaffinch.serve.asking import answered
 from chaffinch.serve.endpoint import Call
 from chaffinch.serve.messages import Asked, DoccanoBody, Input
-
-if TYPE_CHECKING:
-    from chaffinch.serve.app import Server
+from chaffinch.serve.server import Server
 
 
-async def doccano(server: "Server", call: Call) -> list[Answer]:
+async def doccano(server: Server, call: Call) -> list[Answer]:
     """Spans or labels in doccano's words."""
     body: DoccanoBody = server.decode(DoccanoBody, call.body)
     served = server.model(call.path["model"])

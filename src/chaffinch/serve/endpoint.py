@@ -65,6 +65,19 @@ class Raw:
 Handler = Callable[[Any, Call], Awaitable[Any]]
 
 
+@dataclass(frozen=True)
+class Route:
+    """One path: its handlers by method, the bodies they take, the queries they know, and what they are for."""
+
+    path: str
+    handlers: Mapping[str, Handler]
+    bodies: Mapping[str, Any] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+    open_to_all: bool = False
+    streams: bool = False
+    others_ask: bool = False  # other tools may add parameters to the query
+
+
 class Endpoint:
     """One route as an ASGI application.
 

@@ -6,10 +6,7 @@ and learnt afterwards.
 """
 
 import logging
-import xml.etree.ElementTree as ET
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chaffinch.errors import ChaffinchError, DataError
 from chaffinch.serve import correcting
@@ -18,12 +15,11 @@ from chaffinch.serve.asking import answered
 from chaffinch.serve.corrections import UNDO, Correction
 from chaffinch.serve.endpoint import Call
 from chaffinch.serve.messages import Asked, CorrectionBody, Input, PredictBody, RequestError
+from chaffinch.serve.projects import Control, controls
 from chaffinch.serve.served import ServedModel
+from chaffinch.serve.server import Server
 from chaffinch.serve.versions import now
 from chaffinch.text.schemes import OUTSIDE, TokenSpan, scheme_of, tags_of
-
-if TYPE_CHECKING:
-    from chaffinch.serve.app import Server
 
 log = logging.getLogger("chaffinch.serve")
 
@@ -31,117 +27,47 @@ ORIGIN = "label-studio"  # the data file that corrections from there are said to
 MADE = ("ANNOTATION_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_CREATED")
 TRAIN = "START_TRAINING"
 GONE = ("ANNOTATIONS_DELETED", "ANNOTATION_DELETED")
-KINDS = {"Labels": ("tags", "labels"), "Choices": ("documents", "choices")}
 
 
-@dataclass(frozen=True)
-class Control:
-    """A part of a labelling interface: its name, the name and the task's key of its text, its type of result."""
+async def predict(server: Server, body: PredictBody) -> Answer:
+    """One prediction for each task."""
+    tasks = body.tasks or []
+    served, control = server.projects.chosen(body.project, body.label_config)
+    version = served.active
+    texts = []
+    for n, task in enumerate(tasks):
+        data = task.get("data")
+        text = data.get(control.key) if isinstance(data, dict) else None
+        if not isinstance(text, str):
+            raise DataError(f"task {n + 1}: expected a text under {control.key!r} of its data")
+        texts.append(text)
+    rows = served.answering.rows(version.model, Input(texts=texts))
+    found = await answered(server, served, version, rows, Asked(), own=False)
+    results = [_prediction(answer, control, version.name) for answer in found]
+    return {"results": results, "model_version": version.name, "version": version.name}
 
-    name: str
-    to: str
-    key: str
-    kind: str
-    result: str
+
+def learn_soon(server: Server, served: ServedModel) -> None:
+    """Learn after the acknowledgement; annotations that come meanwhile are learnt together."""
+    if served.name not in server.projects.learning and server.learning[served.name].learns:
+        server.projects.learning.add(served.name)
+        server.start(_learn(server, served))
 
 
-def controls(config: str) -> list[Control]:
-    """The parts of a labelling interface that models can fill.
-
-    >>> controls('<View><Labels name="l" toName="t"><Label value="A"/></Labels><Text name="t" value="$txt"/></View>')
-    [Control(name='l', to='t', key='txt', kind='tags', result='labels')]
-    """
-    if "<!" in config.replace("<!--", ""):
-        raise DataError("expected a labelling interface without declarations")
+async def _learn(server: Server, served: ServedModel) -> None:
     try:
-        tree = ET.fromstring(config)
-    except ET.ParseError as e:
-        raise DataError(f"the labelling interface is not XML: {e}") from None
-    texts = {one.get("name", ""): one.get("value", "").lstrip("$") for one in tree.iter("Text")}
-    found = []
-    for one in tree.iter():
-        to = one.get("toName", "")
-        if one.tag in KINDS and to in texts:
-            found.append(Control(one.get("name", ""), to, texts[to], *KINDS[one.tag]))
-    return found
+        while any(c.seq not in served.active.learnt for c in served.corrections.live()):
+            before = served.active
+            await correcting.learnt(server, served)
+            if served.active is before:
+                break
+    except (ChaffinchError, RequestError) as e:
+        log.warning("%s: did not learn from annotations: %s", served.name, e)
+    finally:
+        server.projects.learning.discard(served.name)
 
 
-class LabelStudio:
-    """What is known of the projects that call: the model that each of them wants."""
-
-    def __init__(self, server: "Server") -> None:
-        self._server = server
-        self._models: dict[str, str] = {}
-        self._learning: set[str] = set()
-
-    def remember(self, project: Any, model: str) -> None:
-        """The model of a project, if its parameters name one."""
-        if len(self._models) < 10_000:
-            self._models[_project(project)] = model
-
-    def chosen(self, project: Any, config: str | None) -> tuple[ServedModel, Control]:
-        """The model for a project: the one that it named, else the first that suits its interface."""
-        found = controls(config or "") if config else []
-        wanted = self._models.get(_project(project))
-        models = [self._server.model(wanted)] if wanted else list(self._server.models.values())
-        for served in models:
-            for control in found:
-                if control.kind == served.answering.name:
-                    return served, control
-        parts = " or ".join(f"<{name}>" for name in KINDS)
-        raise DataError(
-            f"the labelling interface has no part that a model here can fill: {parts} of a <Text>"
-        )
-
-    def suited(self, results: Sequence[Any], project: Any) -> ServedModel:
-        """The model that an annotation corrects."""
-        wanted = self._models.get(_project(project))
-        if wanted:
-            return self._server.model(wanted)
-        types = {one.get("type") for one in results if isinstance(one, dict)}
-        for served in self._server.models.values():
-            for kind, result in KINDS.values():
-                if served.answering.name == kind and (result in types or not types):
-                    return served
-        raise DataError("no model here gives results of the annotation's type")
-
-    async def predict(self, body: PredictBody) -> Answer:
-        """One prediction for each task."""
-        server, tasks = self._server, body.tasks or []
-        served, control = self.chosen(body.project, body.label_config)
-        version = served.active
-        texts = []
-        for n, task in enumerate(tasks):
-            data = task.get("data")
-            text = data.get(control.key) if isinstance(data, dict) else None
-            if not isinstance(text, str):
-                raise DataError(f"task {n + 1}: expected a text under {control.key!r} of its data")
-            texts.append(text)
-        rows = served.answering.rows(version.model, Input(texts=texts))
-        found = await answered(server, served, version, rows, Asked(), own=False)
-        results = [_prediction(answer, control, version.name) for answer in found]
-        return {"results": results, "model_version": version.name, "version": version.name}
-
-    def learn_soon(self, served: ServedModel) -> None:
-        """Learn after the acknowledgement; annotations that come meanwhile are learnt together."""
-        if served.name not in self._learning and self._server.learning[served.name].learns:
-            self._learning.add(served.name)
-            self._server.start(self._learn(served))
-
-    async def _learn(self, served: ServedModel) -> None:
-        try:
-            while any(c.seq not in served.active.learnt for c in served.corrections.live()):
-                before = served.active
-                await correcting.learnt(self._server, served)
-                if served.active is before:
-                    break
-        except (ChaffinchError, RequestError) as e:
-            log.warning("%s: did not learn from annotations: %s", served.name, e)
-        finally:
-            self._learning.discard(served.name)
-
-
-async def setup(server: "Server", call: Call) -> Answer:
+async def setup(server: Server, call: Call) -> Answer:
     """A project introduces itself; its access token is neither kept nor logged."""
     body = server.decode(dict[str, Any], call.body)
     project, params = body.get("project"), body.get("extra_params")
@@ -149,15 +75,15 @@ async def setup(server: "Server", call: Call) -> Answer:
         params = server.decode(dict[str, Any], params.encode())
     if isinstance(params, dict) and isinstance(params.get("model"), str):
         server.model(params["model"])
-        server.label_studio.remember(project, params["model"])
+        server.projects.remember(project, params["model"])
     schema = body.get("schema")
     served = server.first
     if isinstance(schema, str) and schema.strip():
-        served, _ = server.label_studio.chosen(project, schema)
+        served, _ = server.projects.chosen(project, schema)
     return {"model_version": served.active.name, "version": served.active.name}
 
 
-async def webhook(server: "Server", call: Call) -> Answer:
+async def webhook(server: Server, call: Call) -> Answer:
     """Annotations that were made, changed or deleted."""
     body = server.decode(dict[str, Any], call.body)
     action = body.get("action")
@@ -175,13 +101,13 @@ async def webhook(server: "Server", call: Call) -> Answer:
     elif action == TRAIN:
         project = body.get("project")
         config = project.get("label_config") if isinstance(project, dict) else None
-        served, _ = server.label_studio.chosen(project, config if isinstance(config, str) else None)
-        server.label_studio.learn_soon(served)
+        served, _ = server.projects.chosen(project, config if isinstance(config, str) else None)
+        learn_soon(server, served)
     return {"status": "ok", "corrections": done, "left_out": left, "version": server.first.active.name}
 
 
 async def _annotated(
-    server: "Server", body: dict[str, Any], annotation: dict[str, Any], tasks: dict[Any, Any]
+    server: Server, body: dict[str, Any], annotation: dict[str, Any], tasks: dict[Any, Any]
 ) -> int:
     """An annotation as a correction; 1 if it is one."""
     if annotation.get("was_cancelled"):
@@ -191,7 +117,7 @@ async def _annotated(
     if not isinstance(data, dict) or not isinstance(results, list):
         raise DataError("expected an annotation with a result, and the task with its data")
     project = body.get("project")
-    served = server.label_studio.suited(results, project)
+    served = server.projects.suited(results, project)
     config = project.get("label_config") if isinstance(project, dict) else None
     key = next((c.key for c in controls(config) if c.kind == served.answering.name), None) if config else None
     text = data.get(key or "text")
@@ -203,11 +129,11 @@ async def _annotated(
     number = annotation.get("id")
     own = number if isinstance(number, int) else None
     await correcting.record(server, served, Correction(0, now(), row, answer, ORIGIN, own))
-    server.label_studio.learn_soon(served)
+    learn_soon(server, served)
     return 1
 
 
-async def _deleted(server: "Server", number: Any) -> int:
+async def _deleted(server: Server, number: Any) -> int:
     """Take back the corrections of an annotation."""
     done = 0
     for served in server.models.values():
@@ -217,7 +143,7 @@ async def _deleted(server: "Server", number: Any) -> int:
                 served.corrections.undo(c.seq)
                 done += 1
         if done:
-            server.label_studio.learn_soon(served)
+            learn_soon(server, served)
     return done
 
 
@@ -279,13 +205,3 @@ def _list(body: dict[str, Any], *names: str) -> list[dict[str, Any]]:
         if isinstance(given, list):
             return [one for one in given if isinstance(one, dict)]
     return []
-
-
-def _project(project: Any) -> str:
-    """A project's id: "3.1731" of its calls and {"id": 3} of its webhooks are the same.
-
-    >>> _project("3.1731"), _project({"id": 3}), _project(3)
-    ('3', '3', '3')
-    """
-    given = project.get("id") if isinstance(project, dict) else project
-    return str(given).partition(".")[0]

@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from chaffinch.serve.app import Route
+from chaffinch.serve.endpoint import Route
 
 ERROR = {
     "type": "object",
@@ -15,7 +14,7 @@ ERROR = {
 BINARY = ("/", "/page/{name}", "/metrics", "/export")  # whose answers are not JSON
 
 
-def description(routes: Sequence["Route"]) -> dict[str, Any]:
+def description(routes: Sequence[Route]) -> dict[str, Any]:
     """All paths with their bodies, queries and answers."""
     import msgspec
 

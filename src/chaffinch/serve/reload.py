@@ -4,16 +4,15 @@ import asyncio
 import logging
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chaffinch.errors import ChaffinchError
 from chaffinch.estimators import load
 from chaffinch.kinds import kind_of_model
+from chaffinch.serve import correcting
 from chaffinch.serve.messages import Asked, Input
 from chaffinch.serve.served import ServedModel
-
-if TYPE_CHECKING:
-    from chaffinch.serve.app import Server
+from chaffinch.serve.server import Server
 
 EVERY = 0.5  # seconds between looks at the files
 
@@ -21,10 +20,8 @@ log = logging.getLogger("chaffinch.serve")
 Stamp = tuple[int, int, int]
 
 
-async def watch(server: "Server") -> None:
+async def watch(server: Server) -> None:
     """Look at the model files for ever; one that cannot be loaded leaves the model as it is."""
-    from chaffinch.serve import correcting
-
     seen = {name: stamp(served.path) for name, served in server.models.items()}
     gone: set[str] = set()
     loop = asyncio.get_running_loop()

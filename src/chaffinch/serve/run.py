@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from chaffinch.errors import ChaffinchError, ConfigError, missing_extra
-from chaffinch.serve.app import IDLE_BEFORE_RETRAINING, MAX_BODY, MOST_CONNECTIONS, Server
-from chaffinch.serve.connections import Connections, bounded_protocol
-from chaffinch.serve.exchange import Quick
+from chaffinch.serve.app import application
+from chaffinch.serve.connections import Connections
+from chaffinch.serve.exchange import Quick, bounded_protocol
 from chaffinch.serve.journal import Journal
 from chaffinch.serve.reload import answer_once
 from chaffinch.serve.security import is_loopback, new_token
 from chaffinch.serve.served import served_models
+from chaffinch.serve.server import IDLE_BEFORE_RETRAINING, MAX_BODY, MOST_CONNECTIONS, Server
 
 KEEP_ALIVE = 15  # seconds that an idle connection is kept after an answer
 BACKLOG = 1024  # connections that wait to be accepted
@@ -68,7 +69,7 @@ def run(options: Options, told: Callable[[str], object]) -> None:
     logging.getLogger("chaffinch.serve").addHandler(logging.StreamHandler())
     logging.getLogger("chaffinch.serve").setLevel(logging.INFO)
     config = uvicorn.Config(
-        server.app,
+        application(server),
         http=bounded_protocol(server.connections, Quick(server)),
         loop="uvloop",
         ws="none",

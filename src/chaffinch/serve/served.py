@@ -240,3 +240,12 @@ def _there(path: Path) -> Path:
     if not path.is_file():
         raise ConfigError(f"{path}: no such file")
     return path
+
+
+def find_model(models: Mapping[str, ServedModel], name: str | None) -> ServedModel:
+    """The model of this name; None: the first one."""
+    if name is None:
+        return next(iter(models.values()))
+    if name not in models:
+        raise RequestError(404, f"there is no model {name!r}; there are {', '.join(models)}")
+    return models[name]

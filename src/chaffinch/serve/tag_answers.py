@@ -11,24 +11,28 @@ from numpy.typing import NDArray
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import Tagger
 from chaffinch.model.chain import ChainModel
-from chaffinch.model.chain_conditionals import Decided, is_markov, span_probabilities
-from chaffinch.model.protocols import LatticeModel
-from chaffinch.search.label_rules import RuleBook, rules_as_data, rules_of
+from chaffinch.model.chain_conditionals import Decided
+from chaffinch.search.label_rules import rules_as_data, rules_of
 from chaffinch.serve.answers import MOST_EXPLAINED, Answer, Answering, InputRow, within_limits
 from chaffinch.serve.explanations import explained
-from chaffinch.serve.messages import Asked, CorrectionBody, Input, Token, one_input
+from chaffinch.serve.messages import Asked, CorrectionBody, Input, one_input
+from chaffinch.serve.tag_inputs import further_columns, row_key, row_of_text, row_of_tokens, table_of
+from chaffinch.serve.tag_probabilities import (
+    DIGITS,
+    best_labellings,
+    certainties,
+    least_certainties,
+    marginals,
+    span_scores,
+    without_rules,
+)
 from chaffinch.text.document import LABEL, WORD, Document, Span
 from chaffinch.text.document import Token as Piece
 from chaffinch.text.schemes import BILOU, BIO, BIOES, OUTSIDE, Scheme, TokenSpan, scheme_of, spans
 from chaffinch.text.schemes.legality import SpanArrays, span_arrays, validate
 from chaffinch.text.table import TokenTable
-from chaffinch.text.tokens import token_bounds
-from chaffinch.trust.confidence import TOKENS, Confidence
 
-DIGITS = 6  # of probabilities in answers
-FEW = 40  # tokens up to which plain numbers are quicker than arrays
 MOST_RULES = 12  # of one request
-NO_CELL = "_"  # fills a column that was not given and that no feature reads
 EXPLAINED_BEST = 5  # labellings shown beside an explanation
 
 
@@ -91,9 +95,9 @@ class TagAnswering(Answering):
         form = one_input(body, "text", "texts", "tokens", "sentences")
         if form in ("text", "texts"):
             texts = [body.text] if body.text is not None else body.texts or []
-            return [_of_text(model, text) for text in texts]
+            return [row_of_text(model, text) for text in texts]
         sentences = [body.tokens] if body.tokens is not None else body.sentences or []
-        return [_of_tokens(model, sentence) for sentence in sentences]
+        return [row_of_tokens(model, sentence) for sentence in sentences]
 
     def row_of(self, model: Tagger, document: Document) -> InputRow:
         """The tokens of a document, with the columns that the model was trained with."""
@@ -103,7 +107,7 @@ class TagAnswering(Answering):
         columns = None
         if further and all(name in document.columns for name in further):
             columns = list(zip(words, *(document.columns[name] for name in further), strict=True))
-        return InputRow(document.text, _key(model, words, columns), words, columns, offsets)
+        return InputRow(document.text, row_key(model, words, columns), words, columns, offsets)
 
     # -- answers
 
@@ -112,7 +116,7 @@ class TagAnswering(Answering):
         labels = model.model_.labels.outer
         within_limits(rows, asked, len(labels))
         scheme = _scheme(labels)
-        table = model._table(_given(model, rows))
+        table = model._table(table_of(model, rows))
         chain = model.answering()
         wanted, known = asked.probabilities is not False, None
         if wanted and isinstance(chain, ChainModel):
@@ -122,8 +126,8 @@ class TagAnswering(Answering):
         if known is not None:
             p: NDArray[np.float32] | None = chain.labels.collapsed(known.p)
         else:
-            p = _marginals(model, table) if wanted else None
-        sure = None if p is None else _certainties(model, p, ids)
+            p = marginals(model, table) if wanted else None
+        sure = None if p is None else certainties(model, p, ids)
         bounds = table.ptr.tolist()
         own_tags = [tags[a:b] for a, b in pairwise(bounds)]
         if scheme is None:
@@ -134,8 +138,8 @@ class TagAnswering(Answering):
         if sure is not None:
             scored = None
             if scheme in (BIO, BIOES, BILOU):
-                scored = _span_scores(model, table, found, scheme, known)
-            scores = _least(found, table.ptr, sure) if scored is None else scored
+                scored = span_scores(model, table, found, scheme, known)
+            scores = least_certainties(found, table.ptr, sure) if scored is None else scored
         kinds, begin, end = found.kind.tolist(), found.begin.tolist(), found.end.tolist()
         names = found.names
         made: list[Answer] = []
@@ -167,10 +171,10 @@ class TagAnswering(Answering):
             for answer, (a, b) in zip(made, pairwise(bounds), strict=True):
                 answer["marginals"] = [dict(zip(labels, row, strict=True)) for row in shares[a:b]]
         if asked.kbest:
-            for answer, best in zip(made, _kbest(model, table, asked.kbest), strict=True):
+            for answer, best in zip(made, best_labellings(model, table, asked.kbest), strict=True):
                 answer["kbest"] = best
         if model.rules_:
-            for answer, turned in zip(made, _turned_by_rules(model, table, own_tags), strict=True):
+            for answer, turned in zip(made, without_rules(model, table, own_tags), strict=True):
                 if turned is not None:
                     answer["ruled"] = turned
         return made
@@ -182,8 +186,8 @@ class TagAnswering(Answering):
             raise DataError(f"expected a text of 1 to {MOST_EXPLAINED:,} words to explain, got {words:,}")
         if position is not None and not 0 <= position < words:
             raise DataError(f"position must be from 0 to {words - 1}, the tokens of the text; got {position}")
-        table = model._table(_given(model, [row]))
-        p, labels = _marginals(model, table), model.model_.labels.outer
+        table = model._table(table_of(model, [row]))
+        p, labels = marginals(model, table), model.model_.labels.outer
         if position is None:
             ids = model.answering().decode(table, model.threads)
             position = 0 if p is None else int(p[np.arange(words), ids].argmin())
@@ -194,9 +198,9 @@ class TagAnswering(Answering):
             raise ConfigError("there is no decision to explain at this token")
         made = explained(found, found.decisions[0])
         try:
-            best = _kbest(model, table, EXPLAINED_BEST)[0]
+            best = best_labellings(model, table, EXPLAINED_BEST)[0]
         except ConfigError:  # a search that keeps one labelling
-            best = _kbest(model, table, 1)[0]
+            best = best_labellings(model, table, 1)[0]
         return made | {
             "position": position,
             "marginals": None
@@ -286,7 +290,7 @@ class TagAnswering(Answering):
         return Document(
             row.text,
             cut,
-            {**_further(model, row), LABEL: list(own)},
+            {**further_columns(model, row), LABEL: list(own)},
             [Span(s.label, row.offsets[s.start][0], row.offsets[s.end - 1][1]) for s in marked],
         )
 
@@ -294,7 +298,7 @@ class TagAnswering(Answering):
 
     def learn(self, model: Tagger, lessons: Sequence[tuple[InputRow, Answer]]) -> None:
         """All corrections in one step."""
-        rows = [{WORD: row.words, **_further(model, row)} for row, _ in lessons]
+        rows = [{WORD: row.words, **further_columns(model, row)} for row, _ in lessons]
         table = TokenTable.from_lists({name: [row[name] for row in rows] for name in model.columns_})
         model.partial_fit(table, [answer["tags"] for _, answer in lessons])
 
@@ -324,43 +328,6 @@ def _scheme(labels: tuple[str, ...]) -> Scheme | None:
     return scheme_of(labels)
 
 
-# -- inputs ---------------------------------------------------------------------------------------------------------
-
-
-def _of_text(model: Tagger, text: str) -> InputRow:
-    if model.model_.columns != (WORD,):
-        raise DataError(
-            f"this model reads the columns {', '.join(model.model_.columns)}, and a text has words alone: send tokens, "
-            f"each a list of {', '.join(model.columns_)}"
-        )
-    offsets = token_bounds(text)
-    words = [text[a:b] for a, b in offsets]
-    return InputRow(text, _key(model, words, None), words, None, offsets)
-
-
-def _of_tokens(model: Tagger, sentence: Sequence[Token]) -> InputRow:
-    width = len(model.columns_)
-    columns: list[tuple[str, ...]] | None = None
-    if all(isinstance(token, str) for token in sentence):
-        if model.model_.columns != (WORD,):
-            raise DataError(
-                f"this model reads the columns {', '.join(model.model_.columns)}: send tokens as lists of "
-                f"{', '.join(model.columns_)}"
-            )
-        words = [str(token) for token in sentence]
-    else:
-        for t, token in enumerate(sentence):
-            if isinstance(token, str) or len(token) != width:
-                raise DataError(f"token {t}: expected a list of {width} ({', '.join(model.columns_)})")
-        columns = [tuple(token) for token in sentence]
-        words = [cells[0] for cells in columns]
-    offsets, start = [], 0
-    for word in words:
-        offsets.append((start, start + len(word)))
-        start += len(word) + 1
-    return InputRow(" ".join(words), _key(model, words, columns), words, columns, offsets)
-
-
 def _refuse_forbidden(model: Tagger, tags: Sequence[str], scheme: Scheme | None) -> None:
     """Raise if the model forbids one of these tags at its place, so that it could never learn the correction."""
     chain = model.model_
@@ -377,120 +344,6 @@ def _refuse_forbidden(model: Tagger, tags: Sequence[str], scheme: Scheme | None)
             allowed = bool(np.isfinite(scores).any())
         if not allowed:
             raise DataError(f"token {fault.token}: {fault.tag!r} {fault.why}")
-
-
-def _key(model: Tagger, words: Sequence[str], columns: Sequence[tuple[str, ...]] | None) -> str:
-    """What the model reads of the tokens."""
-    if columns is None or model.model_.columns == (WORD,):
-        return "\x1e".join(words)
-    return "\x1f".join("\x1e".join(cells) for cells in zip(*columns, strict=True))
-
-
-def _given(model: Tagger, rows: Sequence[InputRow]) -> Any:
-    """Sentences as the model takes them."""
-    if model.model_.columns == (WORD,):
-        return TokenTable.over_lists({WORD: [row.words for row in rows]})
-    for row in rows:
-        if row.columns is None:
-            raise DataError(f"this model reads the columns {', '.join(model.model_.columns)}")
-    names = model.columns_
-    lists = {
-        name: [[cells[c] for cells in row.columns or ()] for row in rows] for c, name in enumerate(names)
-    }
-    return TokenTable.over_lists(lists)
-
-
-def _further(model: Tagger, row: InputRow) -> dict[str, list[str]]:
-    """The columns of the training data beside the words; one that was not given is not read by any feature."""
-    return {
-        name: [NO_CELL] * len(row.words) if row.columns is None else [cells[c] for cells in row.columns]
-        for c, name in enumerate(model.columns_)
-        if name != WORD
-    }
-
-
-# -- probabilities --------------------------------------------------------------------------------------------------
-
-
-def _marginals(model: Tagger, table: TokenTable) -> NDArray[np.float32] | None:
-    """p [tokens, labels]; None if the model has none, or none for these sentences."""
-    try:
-        return model.answering().marginals(table, model.threads)
-    except (ConfigError, DataError):
-        return None
-
-
-def _certainties(model: Tagger, p: NDArray[np.float32], ids: NDArray[np.int32]) -> list[float]:
-    """The probability of each token's tag, calibrated if the model was calibrated by token."""
-    own = p[np.arange(len(ids)), ids].astype(np.float64)
-    known = model.confidence_
-    return _honest(None if known is None or known.unit != TOKENS else known, own)
-
-
-def _span_scores(
-    model: Tagger, table: TokenTable, found: SpanArrays, scheme: Scheme, known: Decided | None
-) -> list[float | None] | None:
-    """The probability of each span, calibrated if the model was; None if the model has none."""
-    chain = model.answering()
-    if scheme == BIO and isinstance(chain, ChainModel) and is_markov(chain):
-        outer = chain.labels.outer
-        if all(f"B-{found.names[kind]}" in outer for kind in set(found.kind.tolist())):
-            p = span_probabilities(chain, table, found, model.threads, known)
-            return [*_honest(model.confidence_, p)]
-    try:
-        by_bounds = [
-            {(s.start, s.end): s.probability for s in of_one} for of_one in model.predict_spans(table)
-        ]
-    except (ConfigError, DataError):
-        return None
-    pairs = zip(found.lists(), by_bounds, strict=True)
-    return [_rounded(of_one.get((s.start, s.end))) for own, of_one in pairs for s in own]
-
-
-def _honest(known: Confidence | None, p: NDArray[np.float64]) -> list[float]:
-    """Probabilities as answers have them, calibrated if there is a calibration."""
-    if known is not None:
-        p = known.to_honest(p) if len(p) > FEW else np.array(known.to_honest.few(p.tolist()))
-    return p.round(DIGITS).tolist()
-
-
-def _rounded(p: float | None) -> float | None:
-    return None if p is None else round(p, DIGITS)
-
-
-def _least(found: SpanArrays, ptr: NDArray[np.int64], sure: list[float]) -> list[float | None]:
-    """The certainty of the least certain token of each span."""
-    first = np.repeat(ptr[:-1], np.diff(found.ptr))
-    bounds = zip((first + found.begin).tolist(), (first + found.end).tolist(), strict=True)
-    return [min(sure[a:b]) for a, b in bounds]
-
-
-def _turned_by_rules(model: Tagger, table: TokenTable, answers: Sequence[list[str]]) -> list[Answer | None]:
-    """Of each answer that the rules changed: the tags without rules, and the rules that these break."""
-    labels = model.model_.labels
-    book = RuleBook(model.rules_, labels.outer, labels.inner, labels.outer_of)
-    free = model.model_.decode(table, model.threads).tolist()
-    found: list[Answer | None] = []
-    for n, (a, b) in enumerate(pairwise(table.ptr.tolist())):
-        tags = [labels.outer[y] for y in free[a:b]]
-        if tags == answers[n]:
-            found.append(None)
-            continue
-        broken = [*book.all_broken(free[a:b]), *(rule for rule in book.of_tokens if rule.sentence == n)]
-        found.append({"tags": tags, "rules": list(map(str, broken))})
-    return found
-
-
-def _kbest(model: Tagger, table: TokenTable, k: int) -> list[list[Answer]]:
-    """The k best labellings with their probabilities; null if the model has no distribution over labellings."""
-    if isinstance(model.answering(), LatticeModel):
-        return [
-            [{"tags": tags, "p": round(p, DIGITS)} for p, tags in d.kbest(k)]
-            if d.T
-            else [{"tags": [], "p": 1.0}]
-            for d in model.distributions(table)
-        ]
-    return [[{"tags": tags, "p": None} for _, tags in listed] for listed in model.predict_kbest(table, k)]
 
 
 # -- spans ----------------------------------------------------------------------------------------------------------
