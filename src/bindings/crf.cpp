@@ -156,7 +156,7 @@ void bind_crf(nb::module_& m) {
                 if (!sized(nodes, p.data.T() * S) || !sized(pairs, N * p.shape.Y * S) || !sized(change, N) || !sized(loss, N) || !sized(smaller, N) ||
                     !sized(counts, N + 2) || !permutes(span(order), N))
                     throw nb::value_error("this state belongs to another problem");
-                self.second.restore(learners::CrfSdca::State{copied(nodes), copied(pairs), copied(change), copied(loss), copied(smaller), copied(order), copied(counts), mean_change});
+                self.second.restore(learners::CrfSdca::StateView{span(nodes), span(pairs), span(change), span(loss), span(smaller), span(order), span(counts), mean_change});
             },
             nb::arg("nodes").noconvert(), nb::arg("pairs").noconvert(), nb::arg("change").noconvert(),
             nb::arg("loss").noconvert(), nb::arg("smaller").noconvert(), nb::arg("order").noconvert(), nb::arg("counts").noconvert(), nb::arg("mean_change"));

@@ -319,6 +319,17 @@ void bind_features(nb::module_ &m) {
             "Another engine that holds what this one does under the same ids, and after it what the table adds; "
             "with the rows of the table.")
         .def(
+            "pruned",
+            [](const Engine &self, In<std::uint8_t> keep) {
+                if (static_cast<std::int64_t>(keep.size()) != self.core.n_features()) throw nb::value_error("keep: one flag per feature");
+                auto pruned = std::make_unique<Engine>(self);
+                nb::gil_scoped_release unlocked;
+                pruned->core.prune(span(keep));
+                pruned->empty_cache();
+                return pruned;
+            },
+            nb::arg("keep").noconvert(), "Another engine with the features whose flag is not 0, in the same order.")
+        .def(
             "find_table",
             [](Engine &self, In<std::int64_t> ptr, const nb::list &columns,
                std::optional<In<std::int32_t>> groups, const nb::callable &external, std::size_t threads) {

@@ -33,6 +33,13 @@ class Places:
             found.setdefault(text, []).append(n)
         return cls(found)
 
+    def followed_by(self, texts: Sequence[str], first: int) -> "Places":
+        """The same with the places of further texts, from ``first`` on."""
+        found = dict(self.of_text)
+        for n, text in enumerate(texts, first):
+            found[text] = [*found.get(text, ()), n]
+        return Places(found)
+
     def lesson(
         self,
         golds: Sequence[Any],
@@ -118,18 +125,22 @@ class Learnt:
         return change, self._after(change, (), ())
 
     def _after(self, change: Change, texts: tuple[str, ...], golds: tuple[str, ...]) -> "Learnt":
-        kept = ~change.dropped
+        kept, all_kept = ~change.dropped, not change.dropped.any()
         weight = change.weight[kept]
         if change.fresh_weight is not None:
             weight = np.concatenate([weight, change.fresh_weight])
         table = self.table
         if table is not None:
-            table = table.of_sentences(kept)
+            table = table if all_kept else table.of_sentences(kept)
             if change.fresh is not None and change.fresh.n_sentences:
                 names = list(table.columns)
                 fresh = replace(change.fresh, columns={name: change.fresh.columns[name] for name in names})
                 table = concatenated([table, fresh])
-        return Learnt(_chosen(self.texts, kept) + texts, _chosen(self.golds, kept) + golds, weight, table)
+        if not all_kept:
+            return Learnt(_chosen(self.texts, kept) + texts, _chosen(self.golds, kept) + golds, weight, table)
+        made = Learnt(self.texts + texts, self.golds + golds, weight, table)
+        vars(made)["_place"] = self._place.followed_by(texts, len(self.texts))  # not looked for again
+        return made
 
 
 def sentence_strings(table: TokenTable, columns: Sequence[str]) -> tuple[str, ...]:

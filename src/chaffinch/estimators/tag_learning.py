@@ -184,7 +184,10 @@ class TagLearning(TagPredictions):
                 model = model.with_temperature(temperature)
             self.model_, self.history_ = model, trained.history
         self._memory, self._learnt = trained.memory, learnt
-        self.fingerprint_ = modelfile.fingerprint(learnt.texts, learnt.golds, [self.fingerprint_])
+        fresh = slice(len(learnt.texts) - (0 if change.fresh is None else change.fresh.n_sentences), None)
+        self.fingerprint_ = modelfile.fingerprint(
+            [self.fingerprint_], change.dropped, change.weight, learnt.texts[fresh], learnt.golds[fresh]
+        )
         self.trained_on_ = {}  # a model that was loaded does not know how much it had learnt before
         return self
 

@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -298,16 +297,16 @@ class FeatureEncoder:
         >>> encoder.pruned(np.array([False, True])).names([0]), encoder.n_features
         (['w[0]=dog'], 2)
         """
+        engine, _ = self._fitted()
         if keep.shape != (self.n_features,):
             raise ConfigError(f"expected keep for each of {self.n_features} features, got {len(keep)}")
-        kept = self._own
-        if kept is not None:
-            own, number = kept.split(np.flatnonzero(keep))
-            kept, keep = kept.kept(keep), np.zeros(kept.T, bool)
+        made = copy.copy(self)
+        if self._own is not None:
+            own, number = self._own.split(np.flatnonzero(keep))
+            made._own, keep = self._own.kept(keep), np.zeros(self._own.T, bool)
             keep[number[~own]] = True
-        index = self.index()
-        template, key = index.feature_template[keep], index.feature_key[keep]
-        return self.with_index(replace(index, feature_template=template, feature_key=key), kept)
+        made._engine = engine.pruned(np.ascontiguousarray(keep).view(np.uint8))
+        return made
 
     def value_columns(self) -> dict[int, list[str]]:
         """Which columns show the values of each column computed from words, by its number, in the names of features.
@@ -376,7 +375,7 @@ class FeatureEncoder:
     def with_index(self, index: EngineSections, own: OwnFeatures | None) -> "FeatureEncoder":
         """A new encoder of the same plan over another index; the engine checks every key.
 
-        A fitted encoder never changes: one with fewer features (``pruned``, ``reduced``) is a new one, made here.
+        A fitted encoder never changes: one with other strings (``reduced``) is a new one, made here.
         own: the features that its tokens bring along
         """
         made = copy.copy(self)

@@ -137,6 +137,9 @@ class FeatureEngine {
     // count. The words of the tokens must have been described with `growing`.
     TokenRows grow(const Tokens &tokens, std::size_t threads, std::vector<std::int32_t> &observations);
 
+    // Takes features out of the frozen index; the others keep their order. keep [F]
+    void prune(std::span<const std::uint8_t> keep);
+
     // Looks up with the frozen index.
     TokenRows find(const Tokens &tokens, std::size_t threads, std::vector<std::int32_t> &observations) const;
 
@@ -163,7 +166,7 @@ class FeatureEngine {
     TokenRows count(const Tokens &tokens, std::size_t threads, std::vector<std::int32_t> &observations);
     void renumber(const std::vector<std::vector<std::int32_t>> &renumbered, TokenRows &rows,
                   std::vector<std::int32_t> &observations) const;
-    void take_joins();
+    void list_joins();
     bool has_none(std::size_t column) const; // its last value stands for "none"
     void freeze(std::int32_t min_count, std::vector<std::vector<std::int32_t>> &renumbered);
     void rebuild_tables();

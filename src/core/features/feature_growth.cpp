@@ -3,6 +3,8 @@
 
 #include "parallel.hpp"
 
+#include <algorithm>
+#include <array>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -28,18 +30,18 @@ void read_key(const TemplateTables &t, std::uint64_t key, std::span<const std::s
     }
 }
 
-// The id of these values, given one now if they have none.
-std::int32_t enter(TemplateTables &t, const std::vector<std::int32_t> &values) {
+// The key of these values in the last stage; joins before it are given an id now if they have none.
+std::uint64_t enter(TemplateTables &t, const std::vector<std::int32_t> &values) {
     std::int32_t id = 0;
     std::size_t at = 0;
-    for (std::size_t s = 0; s < t.stages.size(); ++s) {
+    for (std::size_t s = 0;; ++s) {
         const Stage &stage = t.stages[s];
         std::uint64_t key = s > 0 ? static_cast<std::uint64_t>(id) * stage.carry_stride : 0;
         for (const Stage::Digit &digit : stage.digits)
             key += static_cast<std::uint64_t>(static_cast<std::uint32_t>(values[at++])) * digit.stride;
+        if (s + 1 == t.stages.size()) return key;
         id = t.tables[s].count(key);
     }
-    return id;
 }
 
 } // namespace
@@ -50,6 +52,9 @@ TokenRows FeatureEngine::grow(const Tokens &tokens, std::size_t threads, std::ve
     const std::vector<std::int32_t> old_sizes = sizes_;
     find_runs(tokens);
     open_tables();
+    for (std::size_t i = 0; i < tables_.size(); ++i)
+        for (std::size_t s = 0; s < tables_[i].tables.size(); ++s)
+            tables_[i].tables[s].expect(static_cast<std::size_t>(old_tables[i].tables[s].size()));
 
     // A value beyond those of its column is a mark of the boundary, or "none", and moves with their number.
     const auto moved = [&](const Atom &atom, std::int32_t value) {
@@ -65,22 +70,33 @@ TokenRows FeatureEngine::grow(const Tokens &tokens, std::size_t threads, std::ve
                                             static_cast<std::size_t>(old.join_ptr[join + 1] - old.join_ptr[join])));
     std::vector<std::vector<std::int32_t>> final_ids(tables_.size()); // [templates][ids of its table]
     std::vector<std::int32_t> values;
-    const auto entered = [&](std::size_t i, std::uint64_t key) {
+    // The key of the last stage in the new tables; joins before it get ids.
+    const auto moved_key = [&](std::size_t i, std::uint64_t key) {
         const TemplateTables &t = old_tables[i];
-        if (t.window) return tables_[i].features().count(key);
+        if (t.window) return key;
         read_key(t, key, joins[i], values);
         for (std::size_t a = 0; a < values.size(); ++a) values[a] = moved(t.atoms[a], values[a]);
         return enter(tables_[i], values);
     };
-    for (std::size_t f = 0; f < old.feature_key.size(); ++f) {
-        const std::size_t i = old.feature_template[f];
-        if (entered(i, old.feature_key[f]) != static_cast<std::int32_t>(final_ids[i].size()))
-            throw std::invalid_argument("the feature index has a feature twice");
-        final_ids[i].push_back(static_cast<std::int32_t>(f));
+    constexpr std::size_t together = 16; // keys whose places are loaded at the same time
+    std::array<std::uint64_t, together> keys_ahead;
+    for (std::size_t first = 0; first < old.feature_key.size(); first += together) {
+        const std::size_t last = std::min(old.feature_key.size(), first + together);
+        for (std::size_t f = first; f < last; ++f) {
+            const std::size_t i = old.feature_template[f];
+            keys_ahead[f - first] = moved_key(i, old.feature_key[f]);
+            tables_[i].features().prefetch(keys_ahead[f - first]);
+        }
+        for (std::size_t f = first; f < last; ++f) {
+            const std::size_t i = old.feature_template[f];
+            if (tables_[i].features().count(keys_ahead[f - first]) != static_cast<std::int32_t>(final_ids[i].size()))
+                throw std::invalid_argument("the feature index has a feature twice");
+            final_ids[i].push_back(static_cast<std::int32_t>(f));
+        }
     }
     for (std::size_t l = 0; l < labelled_.size(); ++l)
         for (std::int64_t k = old.observation_ptr[l]; k < old.observation_ptr[l + 1]; ++k) {
-            entered(labelled_[l], old.observation_key[k]);
+            tables_[labelled_[l]].features().count(moved_key(labelled_[l], old.observation_key[k]));
             final_ids[labelled_[l]].push_back(static_cast<std::int32_t>(k - old.observation_ptr[l]));
         }
 
@@ -88,7 +104,7 @@ TokenRows FeatureEngine::grow(const Tokens &tokens, std::size_t threads, std::ve
 
     // What is new: features after all others, by template and first sight; observations after those of their template.
     std::vector<std::vector<std::uint64_t>> keys(tables_.size());
-    for (std::size_t i = 0; i < tables_.size(); ++i) keys[i] = tables_[i].features().drained().first;
+    for (std::size_t i = 0; i < tables_.size(); ++i) keys[i] = tables_[i].features().keys();
     state_.feature_template = old.feature_template;
     state_.feature_key.resize(old.feature_key.size());
     for (const std::size_t i : plain_)
@@ -109,9 +125,9 @@ TokenRows FeatureEngine::grow(const Tokens &tokens, std::size_t threads, std::ve
         state_.observation_key.insert(state_.observation_key.end(), keys[i].begin(), keys[i].end());
         state_.observation_ptr.push_back(static_cast<std::int64_t>(state_.observation_key.size()));
     }
-    take_joins();
+    for (std::size_t i = 0; i < tables_.size(); ++i) tables_[i].features().renumber(final_ids[i]);
+    list_joins();
     counts_.clear();
-    rebuild_tables();
     renumber(final_ids, rows, observations);
     return rows;
 }

@@ -66,6 +66,19 @@ void FeatureEngine::rebuild_tables() {
                 check_carry(t, s, state_.join_key[j]);
 }
 
+void FeatureEngine::prune(std::span<const std::uint8_t> keep) {
+    std::size_t kept = 0;
+    for (std::size_t f = 0; f < keep.size(); ++f)
+        if (keep[f]) {
+            state_.feature_template[kept] = state_.feature_template[f];
+            state_.feature_key[kept++] = state_.feature_key[f];
+        }
+    state_.feature_template.resize(kept);
+    state_.feature_key.resize(kept);
+    counts_.clear();
+    rebuild_tables();
+}
+
 void FeatureEngine::restore(std::vector<std::vector<std::string>> values,
                             const std::vector<std::string> &runs, IndexState state) {
     if (values.size() != values_.size()) throw std::invalid_argument("the feature index has other columns");

@@ -171,19 +171,19 @@ void FeatureEngine::freeze(std::int32_t min_count, std::vector<std::vector<std::
                 state_.observation_key[from + id] = keys[i][k];
     }
 
-    take_joins();
+    list_joins();
     keys = {};
     counts = {};
     rebuild_tables();
 }
 
-// The keys of all joins, out of the tables that counted them.
-void FeatureEngine::take_joins() {
+// The keys of all joins, as the tables have them.
+void FeatureEngine::list_joins() {
     state_.join_key.clear();
     state_.join_ptr.assign(1, 0);
     for (TemplateTables &t : tables_)
         for (std::size_t s = 0; s + 1 < t.tables.size(); ++s) {
-            const auto joined = t.tables[s].drained().first;
+            const auto joined = t.tables[s].keys();
             state_.join_key.insert(state_.join_key.end(), joined.begin(), joined.end());
             state_.join_ptr.push_back(static_cast<std::int64_t>(state_.join_key.size()));
         }

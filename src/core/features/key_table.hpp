@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -39,7 +40,13 @@ class KeyTable {
             if (slots_[i].key == key || slots_[i].key == no_key) return slots_[i].id;
     }
 
-    void prefetch(std::uint64_t key) const { __builtin_prefetch(&slots_[place(key) & (slots_.size() - 1)]); }
+    // Start to load what `find` or `count` will look at.
+    void prefetch(std::uint64_t key) const {
+        if (!dense_)
+            __builtin_prefetch(&slots_[place(key) & (slots_.size() - 1)], 1);
+        else if (key < span_)
+            __builtin_prefetch(&ids_[key], 1);
+    }
 
     // The id of key, given one now if it has none; one more occurrence is counted. no_key is absent.
     std::int32_t count(std::uint64_t key) { return dense_ ? count_dense(key) : count_hashed(key); }
@@ -69,6 +76,30 @@ class KeyTable {
         slots_[i] = {key, id, 1};
         if (10 * static_cast<std::size_t>(size_) > 7 * slots_.size()) resize(2 * slots_.size());
         return id;
+    }
+
+    // Expect `n` keys to be counted: until then a table by open addressing does not grow.
+    void expect(std::size_t n) {
+        if (!dense_) clear(n);
+    }
+
+    // Keys by id, ids being 0 .. size-1.
+    std::vector<std::uint64_t> keys() const {
+        if (dense_) return keys_;
+        std::vector<std::uint64_t> out(static_cast<std::size_t>(size_));
+        for (const Slot &slot : slots_)
+            if (slot.key != no_key) out[slot.id] = slot.key;
+        return out;
+    }
+
+    // Replace each id by ids[id]; nothing is counted afterwards.
+    void renumber(std::span<const std::int32_t> ids) {
+        keys_ = {};
+        counts_ = {};
+        for (std::int32_t &id : ids_)
+            if (id != absent) id = ids[id];
+        for (Slot &slot : slots_)
+            if (slot.key != no_key) slot.id = ids[slot.id];
     }
 
     // Keys and counts by id, ids being 0 .. size-1; the table is empty afterwards and its memory free.

@@ -30,12 +30,18 @@ CHAFFINCH_INLINE float short_float(float a) {
 
 CHAFFINCH_HOT static void strengths(std::int64_t begin, std::int64_t end, std::int64_t Y, std::int64_t S, const float* w,
                                     float* out) {
+    const std::int64_t whole = Y / machine::lanes * machine::lanes;
     for (std::int64_t f = begin; f < end; ++f) {
-        float most = 0;
-        for (std::int64_t y = 0; y < Y; ++y) {
-            const float a = std::fabs(w[f * S + y]);
-            most = a > most ? a : most;
+        const float* row = w + f * S;
+        machine::Pack<float> largest{};
+        for (std::int64_t y = 0; y < whole; y += machine::lanes) {
+            machine::Pack<float> a;
+            machine::get(a, row + y);
+            a = a < 0 ? -a : a;
+            largest = a > largest ? a : largest;
         }
+        float most = machine::largest(largest);
+        for (std::int64_t y = whole; y < Y; ++y) most = std::max(most, std::fabs(row[y]));
         out[f] = most;
     }
 }

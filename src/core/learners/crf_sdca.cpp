@@ -201,31 +201,34 @@ double CrfSdca::mean_square(std::int64_t n) const {
 
 // Tokens of a sentence that share a feature, feature by feature.
 void CrfSdca::find_repeats() {
-    std::vector<std::int64_t> sentence(static_cast<std::size_t>(shape_.F), -1); // that had the feature last
-    std::vector<std::int32_t> uses(static_cast<std::size_t>(shape_.F)), place(static_cast<std::size_t>(shape_.F));
+    struct Use {
+        std::int64_t sentence = -1; // that had the feature last
+        std::int32_t uses = 0, place = 0;
+    };
+    std::vector<Use> used(static_cast<std::size_t>(shape_.F));
     groups_.assign(1, 0);
     shared_.assign(1, 0);
     for (std::int64_t n = 0; n < data_.N(); ++n) {
         const std::int64_t begin = data_.begin(n), from = data_.ptr[begin], to = data_.ptr[begin + data_.length(n)];
         for (std::int64_t k = from; k < to; ++k) {
-            const auto f = static_cast<std::size_t>(data_.ids[k]);
-            uses[f] = sentence[f] == n ? uses[f] + 1 : 1;
-            sentence[f] = n;
+            Use& use = used[static_cast<std::size_t>(data_.ids[k])];
+            use.uses = use.sentence == n ? use.uses + 1 : 1;
+            use.sentence = n;
         }
         for (std::int64_t t = 0; t < data_.length(n); ++t)
             for (std::int64_t k = data_.ptr[begin + t]; k < data_.ptr[begin + t + 1]; ++k) {
-                const auto f = static_cast<std::size_t>(data_.ids[k]);
-                if (uses[f] == 1) continue;
-                if (uses[f] > 1) { // its first use: make room for all
-                    place[f] = static_cast<std::int32_t>(tokens_.size());
-                    tokens_.resize(tokens_.size() + static_cast<std::size_t>(uses[f]));
+                Use& use = used[static_cast<std::size_t>(data_.ids[k])];
+                if (use.uses == 1) continue;
+                if (use.uses > 1) { // the first: make room for all
+                    use.place = static_cast<std::int32_t>(tokens_.size());
+                    tokens_.resize(tokens_.size() + static_cast<std::size_t>(use.uses));
                     if (data_.values) values_.resize(tokens_.size());
                     shared_.push_back(static_cast<std::int64_t>(tokens_.size()));
                     repeated_.push_back(data_.ids[k]);
-                    uses[f] = -1;
+                    use.uses = -1;
                 }
-                if (data_.values) values_[static_cast<std::size_t>(place[f])] = data_.values[k];
-                tokens_[static_cast<std::size_t>(place[f]++)] = static_cast<std::int32_t>(t);
+                if (data_.values) values_[static_cast<std::size_t>(use.place)] = data_.values[k];
+                tokens_[static_cast<std::size_t>(use.place++)] = static_cast<std::int32_t>(t);
             }
         groups_.push_back(static_cast<std::int64_t>(shared_.size()) - 1);
     }
@@ -260,10 +263,10 @@ CrfSdca::State CrfSdca::state() const {
     return s;
 }
 
-void CrfSdca::restore(const State& s) {
+void CrfSdca::restore(const StateView& s) {
     std::ranges::copy(s.nodes, nodes_.begin());
     std::ranges::copy(s.pairs, pairs_.begin());
-    order_ = s.order;
+    order_.assign(s.order.begin(), s.order.end());
     for (std::size_t n = 0; n < memory_.size(); ++n)
         memory_[n] = {s.change[n], s.loss[n], s.smaller[n],
                       static_cast<std::int8_t>(std::max<std::int64_t>(s.counts[n], 0)), s.counts[n] >= 0};

@@ -86,7 +86,14 @@ class CrfSdca {
         double mean_change = 0;
     };
     State state() const;
-    void restore(const State& state); // sizes must be those of state()
+
+    // A state that somebody else holds; sizes must be those of state().
+    struct StateView {
+        std::span<const float> nodes, pairs, change, loss, smaller;
+        std::span<const std::int64_t> order, counts;
+        double mean_change = 0;
+    };
+    void restore(const StateView& state);
 
     // The same of an elastic net.
     struct Held {
