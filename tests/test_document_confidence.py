@@ -8,12 +8,17 @@ from chaffinch import Classifier
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.evaluate.reliability import reliability
 from chaffinch.features.ngrams import TextVectorizer
+from chaffinch.features.rows import SparseRows
 from chaffinch.features.scaling import NumberScaling
+from chaffinch.learners.choice import document_problem
 from chaffinch.learners.choice_gradient import ChoiceBatch, ChoiceSgd
+from chaffinch.learners.examples import DocumentExamples
+from chaffinch.learners.native_choice import weights_of_parts
 from chaffinch.model.confidence import Calibration
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.recipes.classifiers import CLASSIFIERS
-from chaffinch.recipes.out_of_fold import FoldScores, HeldOut, affordable_share, blocked
+from chaffinch.recipes.document_task import without_own_folds
+from chaffinch.recipes.out_of_fold import FoldScores, HeldOut, affordable_share, blocked, each_fold, part_of
 from chaffinch.trust.calibration import fitted_calibration, fitted_label_calibration
 
 ALL = [recipe.name for recipe in CLASSIFIERS]
@@ -150,6 +155,38 @@ def test_texts_are_scored_by_models_of_other_folds(recipe):
     assert abs(p.max(axis=1).mean() - right) < 0.08
     plain = Classifier(recipe, calibrate=False).fit(texts[:400], y[:400])
     assert plain.model_.calibration.slope == 1.0
+
+
+@pytest.mark.parametrize("recipe", ["ridge", "svm", "crammer-singer", "logistic"])
+@pytest.mark.parametrize("bias", [0.0, 1.0])
+def test_one_solver_of_all_folds_learns_what_a_training_without_each_fold_learns(recipe, bias):
+    rng = np.random.RandomState(0)
+    x = (rng.uniform(size=(120, 60)) < 0.1) * rng.uniform(
+        0.5, 1, size=(120, 60)
+    )  # some features are in one row only
+    rows, y = SparseRows.of(x), rng.randint(0, 5, 120).astype(np.int32)
+    examples = DocumentExamples.of_rows(rows, y, 5)
+    problem = document_problem(examples, rng.uniform(0.5, 2, 120).astype(np.float32), seed=3)
+    settings = {"C": 0.7, "epochs": 4, "bias": bias}
+    learner = without_own_folds(CLASSIFIERS.by_name(recipe).configured(settings), True)
+    parts = [np.flatnonzero(np.arange(120) % 3 != k) for k in range(3)]
+    tables = [w.copy() for w in weights_of_parts(learner, problem, parts, 1)]
+    for which, found in zip(parts, tables, strict=True):
+        expected = learner.fit(part_of(problem, rows.taken(which), which), threads=1).w
+        np.testing.assert_allclose(found[:, :5], expected[:, :5], atol=2e-5)
+    assert abs(tables[0] - tables[1]).max() > 0.1
+
+
+def test_a_fold_whose_other_folds_have_one_label_is_not_scored():
+    rows = SparseRows.of(np.eye(6, 3)[[0, 1, 2, 0, 1, 2]])
+    y = np.array([0, 0, 0, 0, 1, 1], np.int32)
+    problem = document_problem(DocumentExamples.of_rows(rows, y, 2), np.ones(6, np.float32))
+    learner = without_own_folds(CLASSIFIERS.by_name("crammer-singer").configured({}), True)
+    held_out = HeldOut(rows, np.array([0, 0, 1, 1, 2, 2]), None)
+    found = list(each_fold(problem, learner, held_out, [2, 0], 1))
+    assert found[0] is None
+    assert found[1] is not None
+    assert found[1].held.tolist() == [0, 1]
 
 
 def test_folds_are_runs_of_each_label():

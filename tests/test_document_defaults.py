@@ -208,11 +208,11 @@ def test_the_preferred_kind_of_features_gives_way_to_one_that_is_clearly_ahead(
     change = int(ahead - lead)
     questions[(wrong if change > 0 else right)[: abs(change)]] = float(change > 0)
     assert questions.sum() - sentences.sum() == ahead
-    known = {"sentences": sentences, "questions": questions}
+    hits_by_kind = {"sentences": sentences, "questions": questions}
 
-    def measured(task, held_out, candidate, settings, folds, known=known):
+    def measured(task, held_out, candidate, settings, folds, known=None):
         none = np.zeros((0, 2), np.float32)
-        hits = known.get(candidate.features, np.zeros(200))
+        hits = hits_by_kind.get(candidate.features, np.zeros(200))
         return Measured(candidate, hits, none, none, False, np.zeros(0, np.int64), 3)
 
     monkeypatch.setattr(documents, "_measured", measured)

@@ -109,6 +109,7 @@ template <class Run> void bind_reading(nb::class_<Run>& bound, const char* alpha
     bound.def("objective", &objective<Run>, nb::arg("threads"),
               "The primal objective of the weights and the dual objective of the dual variables.")
         .def("weights", &weights<Run>, nb::arg("w").noconvert(), "Write the weights, float32 [features + 1, padded labels].")
+        .def("restart", [](Run& self) { self.solver.restart(); }, "Go back to weights of zero, as if no pass had been made.")
         .def("release", &release<Run>, "The same as an array that needs no room of its own; the solver is used up.")
         .def(
             "alpha", [](const Run& self) { return alpha(self.solver, self.rows->N()); }, nb::rv_policy::reference_internal,

@@ -283,6 +283,25 @@ void bind_ngrams(nb::module_& m) {
         "Keep the columns with to[f] >= 0 under those numbers, in place; ptr[N] says how much is left.");
 
     m.def(
+        "thin_rows",
+        [](In<std::int64_t> ptr, In<std::int32_t> ids, In<float> values, In<std::uint8_t> keep, In<std::int32_t> ends,
+           In<std::int32_t> norms, Out<std::int64_t> new_ptr, Out<std::int32_t> new_ids, Out<float> new_values) {
+            check_rows(ptr, ids.size());
+            check_ids(span(ids), static_cast<std::int64_t>(keep.size()));
+            if (values.size() != ids.size() || new_ids.size() != ids.size() || new_values.size() != ids.size())
+                throw nb::value_error("values, new_ids and new_values must match ids");
+            if (new_ptr.size() != ptr.size()) throw nb::value_error("new_ptr must match ptr");
+            if (norms.size() != ends.size()) throw nb::value_error("expected a norm for each block");
+            Unlocked released;
+            return features::thin_rows(span(ptr), span(ids), span(values), span(keep), span(ends), span(norms), span(new_ptr),
+                                       span(new_ids), span(new_values));
+        },
+        nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("keep").noconvert(),
+        nb::arg("ends").noconvert(), nb::arg("norms").noconvert(), nb::arg("new_ptr").noconvert(),
+        nb::arg("new_ids").noconvert(), nb::arg("new_values").noconvert(),
+        "Drop columns; a block of columns with a norm (1 or 2) keeps it. The number of cells that are left.");
+
+    m.def(
         "weigh",
         [](In<std::int64_t> ptr, In<std::int32_t> ids, In<double> scale, bool binary, bool sublinear, int norm,
            Out<float> values, std::size_t threads) {

@@ -27,7 +27,15 @@ from chaffinch.learners.choice import padded
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.recipes.classifiers import CLASSIFIERS
 from chaffinch.recipes.document_task import DocumentTask, suited, without_own_folds
-from chaffinch.recipes.out_of_fold import FOLDS, FoldScores, HeldOut, blocked, first_labels, out_of_fold
+from chaffinch.recipes.out_of_fold import (
+    FOLDS,
+    FoldScores,
+    HeldOut,
+    blocked,
+    each_fold,
+    first_labels,
+    joined_folds,
+)
 from chaffinch.recipes.text_features import DEFAULT, TextFeatures
 from chaffinch.trust.calibration import fitted_calibration, fitted_label_calibration
 
@@ -85,6 +93,9 @@ class RecipeTrial:
     features: str
     recipe: str
     C: float | None
+
+
+Scored = dict[tuple[RecipeTrial, int], FoldScores | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,6 +237,7 @@ class _Encoded:
         self.given = names is None
         self._whole: dict[str, tuple[DocumentEncoder, SparseRows]] = {}
         self._held_out: dict[str, HeldOut] = {}
+        self.scored: Scored = {}  # folds of all documents under the recipes' own settings
 
     def features(self, name: str) -> TextFeatures | None:
         """The features of a name."""
@@ -284,6 +296,7 @@ def _first_round(kinds: _Encoded) -> tuple[list[str], dict[str, float], int]:
     best: dict[str, Measured] = {}
     held_out: dict[str, HeldOut] = {}
     settings = QUICK if len(task.X) >= QUICK_FROM else {}
+    known = kinds.scored if whole and not settings else None
     probes: Sequence[tuple[str, float]] = PROBES if task.labels.soft is None else (("logistic", 3.0),)
     for name in kinds.names:
         try:
@@ -299,7 +312,8 @@ def _first_round(kinds: _Encoded) -> tuple[list[str], dict[str, float], int]:
         for name, rows_by_fold in held_out.items():
             if name in best and most - best[name].accuracy > FAR_BEHIND:
                 continue
-            one = _measured(task, rows_by_fold, RecipeTrial(name, recipe, C), settings, PROBED_FOLDS)
+            trial = RecipeTrial(name, recipe, C)
+            one = _measured(task, rows_by_fold, trial, settings, PROBED_FOLDS, known)
             if one is not None and (name not in best or one.accuracy > best[name].accuracy):
                 best[name] = one
     if not best:
@@ -331,7 +345,7 @@ def _second_round(kinds: _Encoded, left: Open, names: list[str], sample: int) ->
         encoder, rows = kinds.whole(name)
         held_out[name] = kinds.held_out(name) if count == N else _folds(part, encoder, rows.taken(which))
 
-    known: dict[tuple[RecipeTrial, int], FoldScores | None] = {}
+    known = kinds.scored if count == N and not left.settings else {}
 
     def measure(candidate: RecipeTrial, folds: Sequence[int]) -> Measured | None:
         return _measured(part, held_out[candidate.features], candidate, left.settings, folds, known)
@@ -400,7 +414,7 @@ def _measured(
     candidate: RecipeTrial,
     settings: Mapping[str, Any],
     folds: Sequence[int],
-    known: dict[tuple[RecipeTrial, int], FoldScores | None] | None = None,
+    known: Scored | None = None,
 ) -> Measured | None:
     """The out-of-fold predictions of a candidate; None if it cannot be trained on folds of these documents.
 
@@ -411,16 +425,12 @@ def _measured(
     learner = without_own_folds(suited(config, True, len(task.X)), True)
     rows, fold = held_out.rows, held_out.fold
     problem, known = task.problem(rows), {} if known is None else known
-    for k in folds:
-        if (candidate, k) not in known:
-            known[candidate, k] = out_of_fold(problem, learner, held_out, [k], task.threads)
-    scored = [one for k in folds if (one := known[candidate, k]) is not None]
-    if not scored:
-        return None
-    found = FoldScores(
-        np.concatenate([one.held for one in scored]), np.concatenate([one.scores for one in scored])
-    )
-    if len(found.held) == 0:
+    missing = [k for k in folds if (candidate, k) not in known]
+    if missing:
+        scored = each_fold(problem, learner, held_out, missing, task.threads)
+        known |= {(candidate, k): one for k, one in zip(missing, scored, strict=True)}
+    found = joined_folds([known[candidate, k] for k in folds])
+    if found is None or len(found.held) == 0:
         return None
     gold = task.gold(np.arange(len(rows)))
     right = gold[:, gold.sum(axis=0).argmax()].astype(
@@ -434,7 +444,7 @@ def _measured(
     else:
         right[found.held] = here[np.arange(len(here)), found.scores.argmax(axis=1)]
     right = right[np.isin(fold, folds)]
-    return Measured(candidate, right, found.scores, here, task.labels.several, found.held, len(scored))
+    return Measured(candidate, right, found.scores, here, task.labels.several, found.held, found.folds)
 
 
 def _spread(one: Measured, other: Measured) -> float:

@@ -1,7 +1,8 @@
 """Document classifiers in the core: dual coordinate descent, stochastic gradients, L-BFGS and OWL-QN."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,7 +20,15 @@ from chaffinch.learners.choice import (
     with_intercepts,
 )
 from chaffinch.learners.choice_gradient import ChoiceBatch, ChoicePerceptron, ChoiceSgd
-from chaffinch.learners.dual import LOSSES, DualCrammerSinger, DualLearner, DualLogistic, GapWatch
+from chaffinch.learners.dual import (
+    LOSSES,
+    DualCrammerSinger,
+    DualLearner,
+    DualLogistic,
+    DualRest,
+    DualRidge,
+    GapWatch,
+)
 from chaffinch.learners.examples import DocumentExamples
 from chaffinch.learners.problem import Pass, Problem, State
 
@@ -43,6 +52,37 @@ def fits_documents(_learner: Any, problem: Problem) -> bool:
 
 def rest_passes(learner: Any, problem: Problem, threads: int, _state: State | None) -> Iterator[Pass]:
     """Each label against the rest."""
+    return _descend(learner, problem, threads, _rest(learner, problem, threads))
+
+
+def crammer_singer_passes(
+    learner: DualCrammerSinger, problem: Problem, threads: int, _state: State | None
+) -> Iterator[Pass]:
+    """All labels at once."""
+    return _descend(learner, problem, threads, _crammer_singer(learner, problem, threads))
+
+
+def logistic_passes(
+    learner: DualLogistic, problem: Problem, threads: int, _state: State | None
+) -> Iterator[Pass]:
+    """Multinomial logistic regression."""
+    return _descend(learner, problem, threads, _logistic(learner, problem, threads))
+
+
+@dataclass(frozen=True)
+class _Dual:
+    """A solver of all documents, and a pass over some of them in an order.
+
+    run_on:  makes the pass for a training on these documents; None: on all
+    resting: whether the solver shrinks (skips variables at their bounds)
+    """
+
+    solver: Any
+    run_on: Callable[[Order | None], Callable[[Order], Violation]]
+    resting: bool
+
+
+def _rest(learner: Any, problem: Problem, threads: int) -> _Dual:
     data, loss = with_bias(problem, learner.bias), learner.margin_loss()
     C, squared = penalties(problem, learner.C), loss == "squared"
     solver = _core.DualRest(data.rows(), data.label_ptr, data.labels, C, data.Y, LOSSES[loss], not squared)
@@ -52,59 +92,86 @@ def rest_passes(learner: Any, problem: Problem, threads: int, _state: State | No
         gap = solver.run(order, threads, violation)
         return Violation(float(violation.max()), gap)
 
-    return _descend(learner, problem, threads, solver, run, resting=True)
+    return _Dual(solver, lambda _which: run, resting=True)
 
 
-def crammer_singer_passes(
-    learner: DualCrammerSinger, problem: Problem, threads: int, _state: State | None
-) -> Iterator[Pass]:
-    """All labels at once."""
+def _crammer_singer(learner: DualCrammerSinger, problem: Problem, _threads: int) -> _Dual:
     data = with_bias(problem, learner.bias)
     C = penalties(problem, learner.C)
     solver = _core.DualCrammerSinger(data.rows(), data.labels, C, data.Y, LOSSES[learner.loss], True)
-    return _descend(
-        learner, problem, threads, solver, lambda order: Violation(*solver.run(order)), resting=True
-    )
+    return _Dual(solver, lambda _which: lambda order: Violation(*solver.run(order)), resting=True)
 
 
-def logistic_passes(
-    learner: DualLogistic, problem: Problem, threads: int, _state: State | None
-) -> Iterator[Pass]:
-    """Multinomial logistic regression."""
+def _logistic(learner: DualLogistic, problem: Problem, _threads: int) -> _Dual:
     data = with_bias(problem, learner.bias)
     C = penalties(problem, learner.C)
     solver = _core.DualLogistic(data.rows(), data.targets(), C)
-    worst = float(C.sum()) * math.log(max(data.Y, 2))
 
-    def run(order: Order) -> Violation:
-        gap = solver.run(order)
-        return Violation(gap / worst, gap)
+    def run_on(which: Order | None) -> Callable[[Order], Violation]:
+        worst = float((C if which is None else C[which]).sum()) * math.log(max(data.Y, 2))
 
-    return _descend(learner, problem, threads, solver, run, resting=False)
+        def run(order: Order) -> Violation:
+            gap = solver.run(order)
+            return Violation(gap / worst, gap)
+
+        return run
+
+    return _Dual(solver, run_on, resting=False)
+
+
+SOLVERS: Mapping[type, Callable[[Any, Problem, int], _Dual]] = {
+    DualRest: _rest,
+    DualRidge: _rest,
+    DualCrammerSinger: _crammer_singer,
+    DualLogistic: _logistic,
+}
+
+
+def weights_of_parts(
+    learner: Any, problem: Problem, parts: Sequence[Order], threads: int
+) -> Iterator[NDArray[np.float32]] | None:
+    """The weights [F+1, S] of one training on each part of the documents, the same table overwritten each time.
+
+    One solver prepares the rows for all parts and visits only the documents of a part: nothing is copied. None if the
+    learner has no solver that can, or needs the objective of a part to stop.
+    """
+    build = SOLVERS.get(type(learner))
+    if build is None or learner.gap is not None or getattr(learner, "folds", 0) > 0:
+        return None
+    return _trained_parts(learner, problem, parts, threads, build(learner, problem, threads))
+
+
+def _trained_parts(
+    learner: Any, problem: Problem, parts: Sequence[Order], threads: int, dual: _Dual
+) -> Iterator[NDArray[np.float32]]:
+    data: DocumentExamples = problem.examples
+    w = np.empty((data.F + 1, padded(data.Y)), dtype=np.float32)
+    for k, which in enumerate(parts):
+        if k:
+            dual.solver.restart()
+        for _ in _descend(learner, problem, threads, dual, which):
+            pass
+        dual.solver.weights(w)
+        w[-1] *= learner.bias or 0.0
+        yield w
 
 
 def _descend(
-    learner: DualLearner,
-    problem: Problem,
-    threads: int,
-    solver: Any,
-    run: Callable[[Order], Violation],
-    *,
-    resting: bool,
+    learner: DualLearner, problem: Problem, threads: int, dual: _Dual, which: Order | None = None
 ) -> Iterator[Pass]:
     """Passes in random order until every violation is below the tolerance, or the gap is closed.
 
-    resting: whether the solver shrinks (skips variables at their bounds); the last pass visits all variables, unless
-    the gap is small enough. Evaluating the gap costs half a pass, so it is done when it should be closed.
+    The last pass of a solver that shrinks visits all variables, unless the gap is small enough. Evaluating the gap
+    costs half a pass, so it is done when it should be closed.
+
+    which: the documents to visit; None: all
     """
-    N, most, bias, folds = (
-        len(problem.examples),
-        learner.most,
-        learner.bias or 0.0,
-        getattr(learner, "folds", 0),
-    )
-    late = _late(problem) if learner.late and most > 1 else np.zeros(0, dtype=np.int64)
-    is_late = np.zeros(N, dtype=np.bool_)
+    N = len(problem.examples) if which is None else len(which)
+    most, bias, folds = learner.most, learner.bias or 0.0, getattr(learner, "folds", 0)
+    solver, run, resting = dual.solver, dual.run_on(which), dual.resting
+    late = _late(N, problem.seed) if learner.late and most > 1 else np.zeros(0, dtype=np.int64)
+    late = late if which is None else which[late]
+    is_late = np.zeros(len(problem.examples), dtype=np.bool_)
     is_late[late] = True
     waiting, tolerance = len(late) > 0, learner.tolerance
     joining = most // 2 if learner.gap is None else 2
@@ -130,6 +197,7 @@ def _descend(
 
     for epoch in range(1, most + 1):
         order = np.asarray(_core.permutation(N, problem.seed + epoch - 1), dtype=np.int64)
+        order = order if which is None else which[order]
         met = run(np.ascontiguousarray(order[~is_late[order]]) if waiting else order)
         scores = {"missed": met.missed}
         if watch.due(epoch, met.gap) and not waiting:
@@ -169,11 +237,10 @@ def _scores(problem: Problem, solver: Any, which: Order) -> NDArray[np.float32]:
     return out[:, : data.Y]
 
 
-def _late(problem: Problem) -> Order:
-    """The documents that join late: a tenth; none if documents are few."""
-    N = len(problem.examples)
+def _late(N: int, seed: int) -> Order:
+    """Which of N documents join late: a tenth; none if documents are few."""
     count = min(N // 10, MOST_LATE) if N >= 40 else 0
-    return np.sort(np.asarray(_core.permutation(N, problem.seed), dtype=np.int64)[:count])
+    return np.sort(np.asarray(_core.permutation(N, seed), dtype=np.int64)[:count])
 
 
 def sgd_passes(

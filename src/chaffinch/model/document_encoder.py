@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch._core import thin_rows
 from chaffinch.errors import DataError
 from chaffinch.features.encoder_file import ClusterSections
 from chaffinch.features.ngrams import TextVectorizer
@@ -19,6 +20,8 @@ from chaffinch.model.valences import Valences
 from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, fact, inside, nested
 from chaffinch.text.clusters import Clusters
 from chaffinch.text.words import stems, word_tokens
+
+RENORMALISED = {"l1": 1, "l2": 2}  # norms that rows have again after features were dropped
 
 
 @dataclass(frozen=True)
@@ -119,23 +122,20 @@ class DocumentEncoder:
             return rows
         bounds, vectorizers = self.union.offsets(), self.union.vectorizers
         keep[bounds[len(vectorizers)] :] = True
-        values = rows.weights().astype(np.float64)
-        of_row = np.repeat(np.arange(len(rows)), np.diff(rows.ptr))
         for k, vectorizer in enumerate(vectorizers):
             if vectorizer.hash_bits:
                 keep[bounds[k] : bounds[k + 1]] = True
-            here = (rows.ids >= bounds[k]) & (rows.ids < bounds[k + 1])
-            if vectorizer.norm not in ("l1", "l2") or keep[bounds[k] : bounds[k + 1]].all():
-                continue
-            size = np.abs(values) if vectorizer.norm == "l1" else values**2
-            before = np.bincount(of_row[here], size[here], len(rows))
-            left = here & keep[rows.ids]
-            after = np.bincount(of_row[left], size[left], len(rows))
-            growth = before / np.where(after > 0, after, 1.0)
-            values[here] *= (growth if vectorizer.norm == "l1" else np.sqrt(growth))[of_row[here]]
-        kept = keep[rows.ids]
-        ptr = np.append(0, np.cumsum(kept))[rows.ptr]
-        return SparseRows(ptr.astype(np.int64), rows.ids[kept], values[kept].astype(np.float32), rows.columns)
+        norms = np.array([RENORMALISED.get(vectorizer.norm, 0) for vectorizer in vectorizers], np.int32)
+        ends = np.array(bounds[1 : len(vectorizers) + 1], np.int32)
+        ptr, ids, values = (
+            np.empty_like(rows.ptr),
+            np.empty_like(rows.ids),
+            np.empty(len(rows.ids), np.float32),
+        )
+        left = thin_rows(
+            rows.ptr, rows.ids, rows.weights(), keep.view(np.uint8), ends, norms, ptr, ids, values
+        )
+        return SparseRows(ptr, ids[:left], values[:left], rows.columns)
 
     def names(self) -> list[str]:
         """The name of every column."""

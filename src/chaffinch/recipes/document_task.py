@@ -207,7 +207,8 @@ class DocumentTask:
 def train_classifier(task: DocumentTask, learner: Any) -> Trained:
     """Encode, learn, keep the best pass if there are held-out documents, drop and round weights, calibrate."""
     encoder, rows = task.encoded()
-    give_back_memory()  # of encoding, before the weights are allocated
+    if len(rows.ids) >= MANY_VALUES:
+        give_back_memory()  # of encoding, before the weights are allocated
     # The model that was scored on dev data is the one that is kept: nothing is dropped from it by default.
     whole = task if task.smallest is not None else replace(task, smallest=0.0)
     problem, learner = task.problem(rows), suited(learner, task.text, len(task.X))
@@ -232,6 +233,7 @@ def train_classifier(task: DocumentTask, learner: Any) -> Trained:
     )
 
 
+MANY_VALUES = 2_000_000  # stored values of rows: the memory of encoding fewer is not worth giving back
 MOST_KEPT_VALUES = 20_000_000  # stored values of rows: more are not kept after training
 
 

@@ -3,7 +3,7 @@
 They calibrate probabilities, and measure how many small weights can be dropped.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from chaffinch._core import choice_scores, row_strengths
 from chaffinch.errors import DataError
 from chaffinch.features.rows import SparseRows
 from chaffinch.learners.examples import DocumentExamples
+from chaffinch.learners.native_choice import weights_of_parts
 from chaffinch.learners.problem import Problem
 from chaffinch.model.document_encoder import DocumentEncoder
 
@@ -100,6 +101,7 @@ class HeldOut:
         self.rows, self.fold, self.encoder = rows, fold, encoder
         self._of_fold: dict[int, tuple[Which, SparseRows]] = {}
         self._others: dict[int, tuple[Which, SparseRows]] = {}
+        self._learnt: dict[int, Which] = {}
         if encoder is not None:
             self._counts = np.bincount(rows.ids, minlength=rows.columns)
             self._least = _least_documents(encoder, rows)
@@ -117,11 +119,17 @@ class HeldOut:
             self._of_fold[k] = left[some], rows.taken(some)
         return self._of_fold[k]
 
+    def other_documents(self, k: int) -> Which:
+        """The documents of the other folds."""
+        if k not in self._learnt:
+            self._learnt[k] = np.flatnonzero(self.fold != k)
+        return self._learnt[k]
+
     def others(self, k: int) -> tuple[Which, SparseRows]:
         """The documents of the other folds, and their rows; of a few documents they are kept for the next learner."""
         if k in self._others:
             return self._others[k]
-        learnt = np.flatnonzero(self.fold != k)
+        learnt = self.other_documents(k)
         made = learnt, self.rows.taken(learnt)
         if len(self.rows.ids) <= MOST_KEPT:
             self._others[k] = made
@@ -151,35 +159,87 @@ def out_of_fold(
 
     shares: what else to score by, see :class:`FoldScores`
     """
+    return joined_folds(list(each_fold(problem, learner, held_out, folds, threads, shares)))
+
+
+def joined_folds(folds: Sequence[FoldScores | None]) -> FoldScores | None:
+    """The scores of several folds together; None if there are none."""
+    found = [one for one in folds if one is not None]
+    if not found:
+        return None
+    return FoldScores(
+        np.concatenate([one.held for one in found]),
+        np.concatenate([one.scores for one in found]),
+        {share: np.concatenate([one.dropped[share] for one in found]) for share in found[0].dropped},
+        len(found),
+    )
+
+
+def each_fold(
+    problem: Problem,
+    learner: Any,
+    held_out: HeldOut,
+    folds: Sequence[int],
+    threads: int,
+    shares: Sequence[float] = (),
+) -> Iterator[FoldScores | None]:
+    """The scores of each fold; None for a fold whose other folds have a single label, or no documents."""
     data: DocumentExamples = problem.examples
     encoder = held_out.encoder
-    held, scores = [], []
-    dropped: dict[float, list[NDArray[np.float32]]] = {share: [] for share in shares}
-    for k in folds:
-        learnt, kept = held_out.others(k)
-        if len(learnt) in (0, len(held_out.rows)):
-            continue
-        try:
-            w = learner.fit(part_of(problem, kept, learnt), threads=threads).w
-        except DataError:  # only one label
+    able = [_trains(learner, problem, held_out, k) for k in folds]
+    for fits, k, w in zip(
+        able, folds, _weights(problem, learner, held_out, folds, able, threads), strict=True
+    ):
+        if not fits or w is None:
+            yield None
             continue
         left, some = held_out.of(k)
-        held.append(left)
-        scores.append(_scores(some, w, data.Y, threads))
+        scores = _scores(some, w, data.Y, threads)
+        dropped = {}
         if encoder is not None and shares:
             strongest = np.empty(len(w), dtype=np.float32)
             row_strengths(w, threads, strongest)
             for share in shares:
                 keep = strongest[:-1] >= share * strongest.max(initial=0.0)
-                dropped[share].append(_scores(encoder.thinned(some, keep), w, data.Y, threads))
-    if not held:
-        return None
-    return FoldScores(
-        np.concatenate(held),
-        np.concatenate(scores),
-        {share: np.concatenate(found) for share, found in dropped.items() if found},
-        len(held),
-    )
+                dropped[share] = _scores(encoder.thinned(some, keep), w, data.Y, threads)
+        yield FoldScores(left, scores, dropped)
+
+
+def _trains(learner: Any, problem: Problem, held_out: HeldOut, k: int) -> bool:
+    """Whether the learner can be trained without fold k: there are documents, and two labels if it needs them."""
+    learnt = held_out.other_documents(k)
+    if len(learnt) in (0, len(held_out.rows)):
+        return False
+    none = SparseRows(np.zeros(len(learnt) + 1, np.int64), np.zeros(0, np.int32), None, held_out.rows.columns)
+    try:
+        learner.check(part_of(problem, none, learnt))
+    except DataError:  # only one label
+        return False
+    return True
+
+
+def _weights(
+    problem: Problem,
+    learner: Any,
+    held_out: HeldOut,
+    folds: Sequence[int],
+    able: Sequence[bool],
+    threads: int,
+) -> Iterator[NDArray[np.float32] | None]:
+    """The weights of a training without each fold; None if there is none."""
+    parts = [held_out.other_documents(k) for fits, k in zip(able, folds, strict=True) if fits]
+    trained = weights_of_parts(learner, problem, parts, threads) if parts else None
+    for fits, k in zip(able, folds, strict=True):
+        if not fits:
+            yield None
+        elif trained is not None:
+            yield next(trained)
+        else:
+            learnt, kept = held_out.others(k)
+            try:
+                yield learner.fit(part_of(problem, kept, learnt), threads=threads).w
+            except DataError:
+                yield None
 
 
 def part_of(problem: Problem, rows: SparseRows, which: Which) -> Problem:

@@ -18,7 +18,7 @@ namespace {
 // and partitions are counted side by side. How many there are depends on the input alone.
 constexpr std::size_t most_partitions = 255;
 constexpr std::uint8_t nowhere = most_partitions;
-constexpr std::int64_t few_positions = 1 << 16;
+constexpr std::int64_t few_positions = 1 << 16, many_positions = 1 << 22;
 constexpr std::size_t ahead = 12, far_ahead = 48; // occurrences between asking memory for a slot, or a key, and reading it
 
 enum NodeFlag : std::uint8_t { all_stops = 1, opens_word = 2, is_feature = 4 };
@@ -65,13 +65,18 @@ class Counter {
     }
 
     CountedNGrams counted() {
-        machine::give_back_memory(); // what cutting the texts left
+        give_back(); // what cutting the texts left
         count_symbols();
         for (std::int32_t n = 2; n <= rule_.high; ++n) level(n);
         number_features();
-        machine::give_back_memory();
+        give_back();
         out_.rows = rows();
         return std::move(out_);
+    }
+
+    // Going through the free memory costs more than it is worth for a few texts.
+    void give_back() const {
+        if (positions_ >= many_positions) machine::give_back_memory();
     }
 
   private:
@@ -393,8 +398,10 @@ class Counter {
 } // namespace
 
 CountedNGrams count_ngrams(text::Symbols& symbols, const NGramRule& rule, std::size_t threads) {
+    std::int64_t positions = 0;
+    for (const text::SymbolBlock& block : symbols.blocks) positions += static_cast<std::int64_t>(block.ids.size());
     CountedNGrams counted = Counter(symbols, rule, threads).counted();
-    machine::give_back_memory();
+    if (positions >= many_positions) machine::give_back_memory();
     return counted;
 }
 

@@ -59,6 +59,36 @@ void keep_columns(std::span<std::int64_t> ptr, std::span<std::int32_t> ids, std:
     ptr[N] = end;
 }
 
+std::int64_t thin_rows(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, std::span<const float> values,
+                       std::span<const std::uint8_t> keep, std::span<const std::int32_t> ends,
+                       std::span<const std::int32_t> norms, std::span<std::int64_t> new_ptr, std::span<std::int32_t> new_ids,
+                       std::span<float> new_values) {
+    std::int64_t to = 0;
+    new_ptr[0] = 0;
+    for (std::size_t n = 0; n + 1 < ptr.size(); ++n) {
+        std::int64_t k = ptr[n];
+        for (std::size_t b = 0; k < ptr[n + 1]; ++b) { // the last turn takes what is after the blocks
+            const bool block = b < ends.size();
+            const int norm = block ? norms[b] : 0;
+            const std::int64_t first = to;
+            double before = 0.0, after = 0.0;
+            for (; k < ptr[n + 1] && (!block || ids[k] < ends[b]); ++k) {
+                const double v = values[k], size = norm == 2 ? v * v : std::abs(v);
+                before += size;
+                if (!keep[ids[k]]) continue;
+                after += size;
+                new_ids[to] = ids[k];
+                new_values[to++] = values[k];
+            }
+            if (norm == 0 || after == before || after == 0.0) continue;
+            const double growth = norm == 2 ? std::sqrt(before / after) : before / after;
+            for (std::int64_t i = first; i < to; ++i) new_values[i] = static_cast<float>(new_values[i] * growth);
+        }
+        new_ptr[n + 1] = to;
+    }
+    return to;
+}
+
 void weigh(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, std::span<const double> scale,
            Weighting weighting, std::size_t threads, std::span<float> values) {
     each_row(ptr.size() - 1, threads, [&](std::size_t n) {

@@ -22,6 +22,19 @@ void keep_columns(std::span<std::int64_t> ptr,      // [N+1] rewritten
                   std::span<const std::int32_t> to, // [F]
                   std::size_t threads);
 
+// Drops columns without renumbering the others; a block of columns with a norm gets the norm that it had.
+// Returns the number of cells that are left.
+std::int64_t thin_rows(std::span<const std::int64_t> ptr,    // [N+1]
+                       std::span<const std::int32_t> ids,    // [nnz] rising in each row
+                       std::span<const float> values,        // [nnz]
+                       std::span<const std::uint8_t> keep,   // [F]
+                       std::span<const std::int32_t> ends,   // [blocks] first column after each block; columns after the
+                                                             // last block have no norm
+                       std::span<const std::int32_t> norms,  // [blocks] 0: none, 1: sum of absolute values, 2: Euclidean
+                       std::span<std::int64_t> new_ptr,      // [N+1]
+                       std::span<std::int32_t> new_ids,      // [nnz] the first new_ptr[N] are written
+                       std::span<float> new_values);         // [nnz] likewise
+
 // How counts become values:  v = tf(count) * scale[id], then v /= |row| if asked.
 struct Weighting {
     bool binary;    // tf = 1

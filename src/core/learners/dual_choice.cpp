@@ -212,6 +212,11 @@ DualLogistic::DualLogistic(const features::Examples& examples, std::span<const f
     m_ = q_;
 }
 
+void DualLogistic::restart() {
+    DualSolver::restart();
+    m_ = q_;
+}
+
 void DualLogistic::coefficients(std::int64_t n, float* d) const {
     for (std::int64_t i = n * S(); i < (n + 1) * S(); ++i) *d++ = C_[n] * (q_[i] - m_[i]);
 }

@@ -58,6 +58,7 @@ class DualLogistic : public DualSolver {
     // One pass in this order; returns the gap sum_n C_n (loss_n + its conjugate's share) met on the way.
     double pass(std::span<const std::int64_t> order);
 
+    void restart() override;
     const float* alpha() const { return m_.data(); } // [N][S]  m
 
   private:

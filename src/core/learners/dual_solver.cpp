@@ -99,4 +99,10 @@ void RestingSolver::forget(std::span<const std::int64_t> which) {
     wake();
 }
 
+void RestingSolver::restart() {
+    DualSolver::restart();
+    std::ranges::fill(alpha_, 0.0f);
+    wake();
+}
+
 } // namespace chaffinch::learners

@@ -32,6 +32,9 @@ class DualSolver {
 
     std::int64_t S() const { return machine::padded(Y_); }
 
+    // As if no pass had been made.
+    virtual void restart() { std::ranges::fill(w_, 0.0f); }
+
   protected:
     DualSolver(const features::Examples& examples, std::int64_t Y, bool whole = false)
         : x_(examples, whole), Y_(Y), w_(static_cast<std::size_t>((x_.rows().F + 1) * machine::padded(Y))) {}
@@ -59,6 +62,7 @@ class RestingSolver : public DualSolver {
 
     // The weights as if these examples had never been met.
     void forget(std::span<const std::int64_t> which);
+    void restart() override;
 
     const float* alpha() const { return alpha_.data(); } // [N][S]
 
