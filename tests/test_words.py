@@ -1,6 +1,7 @@
 import re
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 import naive_ngrams as naive
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text.cleaning import cleaned, without_mail_marks, without_markdown
-from chaffinch.text.words import SPACE, WORD, word_rule, word_tokens
+from chaffinch.text.words import SPACE, WORD, _stem, stems, word_rule, word_tokens
 
 
 def test_every_code_point_is_the_kind_that_python_says():
@@ -106,3 +107,19 @@ def test_a_signature_is_found_in_a_time_that_grows_with_the_text_alone():
     assert cleaned(body, "mail").count("length") == 20_000  # no signature: more than twelve lines follow
     assert time.process_time() - began < 5.0
     assert cleaned("tea?\n-- \nAda\nLovelace\n", "mail").split() == ["tea?"]
+
+
+def test_the_stems_of_a_large_vocabulary_are_found_once():
+    words = [f"w{n}" for n in range(33_000)]
+    first = stems(words, "stem")
+    missed = _stem.cache_info().misses
+    assert stems(words, "stem") == first
+    assert _stem.cache_info().misses == missed
+
+
+def test_threads_stem_different_words_at_once():
+    words = [f"{a}{b}ingly" for a in "bcdfgh" for b in ("happ", "walk", "sing", "tear")]
+    expected = stems(words, "stem")
+    _stem.cache_clear()
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda _: stems(words, "stem"), range(32))) == [expected] * 32

@@ -2,6 +2,7 @@
 
 import re
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -115,12 +116,20 @@ def _kinds(joined: bool, size: int) -> NDArray[np.uint8]:
     return kinds
 
 
-@lru_cache(maxsize=1 << 15)
-def _stem(word: str, language: str) -> str:
-    """A word's stem; a stemmer of its own, because one that is shared between threads would mix their words up."""
-    from snowballstemmer import stemmer
+# Stemmers by language; one that is shared between threads would mix their words up.
+_stemmers = threading.local()
 
-    stem: str = stemmer(language).stemWord(word)
+
+# As many words as a large corpus has: if they do not all fit, reading them in the same order again finds none of them.
+@lru_cache(maxsize=1 << 17)
+def _stem(word: str, language: str) -> str:
+    """A word's stem."""
+    own = vars(_stemmers)
+    if language not in own:
+        from snowballstemmer import stemmer
+
+        own[language] = stemmer(language)
+    stem: str = own[language].stemWord(word)
     return stem
 
 
