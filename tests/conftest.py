@@ -10,7 +10,10 @@ from hypothesis import HealthCheck, settings
 from threadpoolctl import threadpool_limits
 
 # How long a draw takes is the machine's affair: on a busy one it says nothing about the test.
-settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Every run draws anew, so many runs see more cases than a long one; pytest --hypothesis-profile=thorough draws more.
+_any_pace = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("suite", _any_pace, max_examples=50)
+settings.register_profile("thorough", _any_pace, max_examples=1000)
 settings.load_profile("suite")
 
 # A console keeps the width that COLUMNS asks for when it is made: it is made before any test sets that.

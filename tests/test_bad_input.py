@@ -2,8 +2,6 @@
 
 import gzip
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +11,7 @@ import pytest
 from chaffinch import corpus
 from chaffinch.corpus.lines import LONGEST_LINE, lines
 from chaffinch.errors import DataError
+from forked import COMMAND, forked
 
 UD = "1\ta\ta\tX\t_\t_\t0\troot\t_\t_\n"
 
@@ -191,9 +190,8 @@ def test_the_command_line_says_it_with_exit_code_2_and_writes_nothing(tmp_path: 
     name, content, _, message = FAULTS[what]
     path = tmp_path / name
     path.write_bytes(content)
-    command = [Path(sys.executable).parent / "chaffinch", "convert", path, tmp_path / "out.conll"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"chaffinch: {path}{message}")
-    assert done.stderr.count("\n") == 1
+    done = forked(COMMAND, "convert", path, tmp_path / "out.conll")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode().startswith(f"chaffinch: {path}{message}")
+    assert done.stderr.count(b"\n") == 1
     assert list(tmp_path.iterdir()) == [path]

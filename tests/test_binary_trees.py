@@ -77,7 +77,8 @@ def test_heads_follow_the_table(label, children, place):
 
 
 @pytest.mark.data
-def test_every_tree_of_the_treebank_is_restored(data):
-    for d in read(data / "ptb_sample" / "trees.tsv.gz", strip=True):
+def test_every_third_tree_of_the_treebank_is_restored(data):
+    documents = list(read(data / "ptb_sample" / "trees.tsv.gz", strip=True))
+    for d in documents[::3]:
         made = binary(d.tree, horizontal=1, vertical=2, annotate_words=True)
         assert bracketed(restored(made)) == bracketed(d.tree)

@@ -18,12 +18,13 @@ from chaffinch.kinds.caching import cache_folder, corpus_blocks, source_of
 from chaffinch.kinds.estimates import estimate
 from chaffinch.text.table import concatenated
 from commandline import Runner, run
+from forked import Forked
 
 __all__ = ["run"]
 
 # Small blocks, one in memory at a time, and a checkpoint after each; every checkpoint takes a moment, to be killed in.
 SLOW = """
-import sys, time
+import time
 import chaffinch.learners.training as training
 import chaffinch.cache.sentences as sentences
 import chaffinch.cache.documents as documents
@@ -39,7 +40,6 @@ def slowly(self, arrays):
     time.sleep(0.02)
 training.Checkpoint.save = slowly
 from chaffinch.cli import main
-sys.argv = ["chaffinch", *sys.argv[1:]]
 main()
 """
 
@@ -88,8 +88,8 @@ def document_file(path: Path, n: int = 500) -> Path:
     return path
 
 
-def command(data: Path, model: Path, cache: Path, kind: str = "") -> list[str]:
-    arguments = [
+def arguments(data: Path, model: Path, cache: Path, kind: str = "") -> list[str]:
+    return [
         "train",
         str(data),
         "-o",
@@ -100,7 +100,6 @@ def command(data: Path, model: Path, cache: Path, kind: str = "") -> list[str]:
         "1",
         *FLAGS.get(kind, ["--passes", "3"] if data.suffix == ".tsv" else ["--features", "words"]),
     ]
-    return [sys.executable, "-W", "ignore", "-c", SLOW, *arguments]
 
 
 @pytest.mark.parametrize("kind", ["sentences", "documents", "perceptron", "characters"])
@@ -108,7 +107,7 @@ def test_a_run_that_is_killed_at_any_moment_ends_with_the_same_bytes(tmp_path: P
     held = "documents" if kind in ("documents", "characters") else "sentences"
     data = document_file(tmp_path / "d.csv") if held == "documents" else column_file(tmp_path / "d.tsv")
     folder, model = tmp_path / "cache", tmp_path / "m.chaff"
-    subprocess.run(command(data, tmp_path / "whole.chaff", folder, kind), check=True, timeout=300)
+    assert Forked(SLOW, *arguments(data, tmp_path / "whole.chaff", folder, kind)).wait() == 0
     wanted = (tmp_path / "whole.chaff").read_bytes()
     assert not folder.exists()
 
@@ -123,17 +122,17 @@ def test_a_run_that_is_killed_at_any_moment_ends_with_the_same_bytes(tmp_path: P
         lambda seen: len(seen) >= 6,
     ]
     for now in moments:
-        started = subprocess.Popen(command(data, model, folder, kind), stderr=subprocess.DEVNULL)
+        started = Forked(SLOW, *arguments(data, model, folder, kind))
         seen: set[float] = set()
         while started.poll() is None and not now(seen - {0.0}):
             seen.add(saved())
             time.sleep(0.0005)
         assert started.poll() is None
-        os.kill(started.pid, signal.SIGKILL)
-        started.wait()
+        started.send_signal(signal.SIGKILL)
+        assert started.wait() == -signal.SIGKILL
         assert not model.exists()
     assert saved() > 0
-    subprocess.run(command(data, model, folder, kind), check=True, timeout=300, stdout=subprocess.DEVNULL)
+    assert Forked(SLOW, *arguments(data, model, folder, kind)).wait() == 0
     assert model.read_bytes() == wanted
     assert (
         list(folder.iterdir()) == []

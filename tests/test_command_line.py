@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -13,25 +14,25 @@ from pathlib import Path
 import pytest
 
 from commandline import Runner, run
+from forked import COMMAND, Forked, forked
 
 __all__ = ["run"]
 
 GOOD = b"the DT\ndog NN\nbarks VB\n\na DT\ncat NN\nsleeps VB\n\n" * 10
 KEPT = ("PATH", "HOME", "LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS")  # the last three: make sanitize
 CLEAN = {name: os.environ[name] for name in KEPT if name in os.environ}
-MAIN = [sys.executable, "-c", "from chaffinch.cli import main; main()"]
+MAIN = [sys.executable, "-c", COMMAND]
 
 # A shell starts what it runs in the background with Ctrl-C ignored, and a run of these tests may be such.
 MIND_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-INTERRUPTIBLE = [sys.executable, "-c", f"{MIND_INTERRUPTS}; from chaffinch.cli import main; main()"]
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("model")
     (folder / "good.conll").write_bytes(GOOD)
-    command = [*MAIN, "train", folder / "good.conll", "-o", folder / "m.chaff", "--recipe", "hmm"]
-    subprocess.run(command, check=True, capture_output=True)
+    done = forked(COMMAND, "train", folder / "good.conll", "-o", folder / "m.chaff", "--recipe", "hmm")
+    assert done.returncode == 0
     return folder / "m.chaff"
 
 
@@ -227,16 +228,10 @@ SHOWN = {
 def test_a_full_disk_is_one_sentence(command: str, model: Path) -> None:
     good = model.with_name("good.conll")
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [*MAIN, *arguments(SHOWN[command], GOOD=good, MODEL=model)],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-            env=CLEAN,
-        )
+        asked = arguments(SHOWN[command], GOOD=good, MODEL=model)
+        done = forked(COMMAND, *asked, stdout=full.fileno(), env=CLEAN)
     assert done.returncode == 2
-    assert re.fullmatch(r"chaffinch: [^\n]*No space left on device\n", done.stderr), done.stderr
+    assert re.fullmatch(rb"chaffinch: [^\n]*No space left on device\n", done.stderr), done.stderr
 
 
 PAGES = {"help": "--help", "help of a command": "train --help"}
@@ -247,19 +242,11 @@ def test_a_reader_who_has_seen_enough_ends_the_command_quietly(command: str, mod
     good = model.with_name("good.conll")
     read_end, write_end = os.pipe()
     os.close(read_end)
-    done = subprocess.run(
-        [*MAIN, *arguments((SHOWN | PAGES)[command], GOOD=good, MODEL=model)],
-        stdout=write_end,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-        env=CLEAN,
-    )
+    asked = arguments((SHOWN | PAGES)[command], GOOD=good, MODEL=model)
+    done = forked(COMMAND, *asked, stdout=write_end, env=CLEAN)
     os.close(write_end)
-    assert (done.returncode, [line for line in done.stderr.splitlines() if "documents:" not in line]) == (
-        141,
-        [],
-    )
+    said = [line for line in done.stderr.splitlines() if b"documents:" not in line]
+    assert (done.returncode, said) == (141, [])
 
 
 @pytest.mark.parametrize(
@@ -270,14 +257,16 @@ def test_ctrl_c_leaves_the_old_file_and_no_other(pattern: str, model: Path, tmp_
     out.write_bytes(b"old X\n")
     os.mkfifo(tmp_path / "f.conll")
     command = arguments(pattern, FILE=tmp_path / "f.conll", OUT=out, MODEL=model)
-    process = subprocess.Popen([*INTERRUPTIBLE, *command], stderr=subprocess.PIPE, env=CLEAN)
-    with open(tmp_path / "f.conll", "wb") as stream:  # opened once the command reads
-        stream.write(GOOD)
-        stream.flush()
-        time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
-    assert (process.returncode, said) == (130, b"")
+    with tempfile.TemporaryFile() as said:
+        process = Forked(f"{MIND_INTERRUPTS}; {COMMAND}", *command, stderr=said, env=CLEAN)
+        with open(tmp_path / "f.conll", "wb") as stream:  # opened once the command reads
+            stream.write(GOOD)
+            stream.flush()
+            time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 130
+        said.seek(0)
+        assert said.read() == b""
     assert out.read_bytes() == b"old X\n"
     assert {p.name for p in tmp_path.iterdir()} == {"out.conll", "f.conll"}
 
@@ -304,17 +293,17 @@ def test_standard_input_is_read_from_its_start_however_slowly_it_comes(
 ) -> None:
     command = arguments(pattern, OUT=tmp_path / "m", MODEL=model, GOOD=model.with_name("good.conll"))
     options = ["--to", "columns", "--from", "columns"] if pattern.startswith("convert") else []
-    process = subprocess.Popen(
-        [*MAIN, *command, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=CLEAN
-    )
-    assert process.stdin is not None
-    for piece in [GOOD] if pieces == 1 else [GOOD[:pieces], GOOD[pieces:]]:
-        process.stdin.write(piece)
-        process.stdin.flush()
-    out, _ = process.communicate(timeout=60)
-    assert process.returncode == 0
-    if pattern.startswith(("predict", "convert")):
-        assert out.count(b"\n") == GOOD.count(b"\n")
+    read_end, write_end = os.pipe()
+    with tempfile.TemporaryFile() as out:
+        process = Forked(COMMAND, *command, *options, stdin=read_end, stdout=out, env=CLEAN)
+        os.close(read_end)
+        for piece in [GOOD] if pieces == 1 else [GOOD[:pieces], GOOD[pieces:]]:
+            os.write(write_end, piece)
+        os.close(write_end)
+        assert process.wait(60) == 0
+        out.seek(0)
+        if pattern.startswith(("predict", "convert")):
+            assert out.read().count(b"\n") == GOOD.count(b"\n")
 
 
 def test_pipes_in_place_of_files_are_read_whole(model: Path, tmp_path: Path, run: Runner) -> None:
@@ -346,15 +335,12 @@ def test_closed_standard_streams_are_no_traceback(model: Path) -> None:
 
 def test_colour_and_progress_are_for_terminals_only(model: Path) -> None:
     good = model.with_name("good.conll")
-    done = subprocess.run(
-        [*MAIN, "train", good, "-o", model.with_name("n.chaff")], capture_output=True, check=True, env=CLEAN
-    )
-    assert done.stderr == b""
+    done = forked(COMMAND, "train", good, "-o", model.with_name("n.chaff"), env=CLEAN)
+    assert (done.returncode, done.stderr) == (0, b"")
     assert b"\x1b" not in done.stdout
 
 
-def test_the_package_itself_is_a_command() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "chaffinch", "--version"], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.startswith("chaffinch ")
+def test_the_package_itself_is_a_command_and_installs_one() -> None:
+    for command in ([sys.executable, "-m", "chaffinch"], [Path(sys.executable).with_name("chaffinch")]):
+        done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
+        assert done.stdout.startswith("chaffinch ")

@@ -312,10 +312,12 @@ def test_arrow_in_batches_and_chunks_is_learnt_as_lists_are(tmp_path: Path) -> N
     X, y = documents(300)
     table = arrow.table({"text": X, "label": y})
     reader = arrow.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=70))
-    wanted = Classifier(threads=1).fit(X, y, cache=tmp_path / "a").predict(X)
-    assert (Classifier(threads=1).fit(reader).predict(X) == wanted).all()
+    wanted = Classifier(features="words", threads=1).fit(X, y, cache=tmp_path / "a").predict(X)
+    assert (Classifier(features="words", threads=1).fit(reader).predict(X) == wanted).all()
     chunks = [arrow.chunked_array([column[:100], column[100:]]) for column in (X, y)]
-    assert (Classifier(threads=1).fit(*chunks, cache=tmp_path / "b").predict(X) == wanted).all()
+    assert (
+        Classifier(features="words", threads=1).fit(*chunks, cache=tmp_path / "b").predict(X) == wanted
+    ).all()
 
 
 @pytest.mark.parametrize(

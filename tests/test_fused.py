@@ -242,7 +242,7 @@ CASES: list[Case] = [
     (NSlack(C=0.5, epochs=40, tolerance=1e-6, rescale="slack"), chain_problem, END),
     (OneSlack(C=0.5, epochs=80, tolerance=1e-5), chain_problem, END),
     (OneSlack(C=0.5, epochs=80, tolerance=1e-5), lambda: dense(chain_problem()), END),
-    (OneSlack(C=0.5, epochs=100, tolerance=1e-5, rescale="slack"), chain_problem, END),
+    (OneSlack(C=0.5, epochs=100, tolerance=1e-5, rescale="slack"), lambda: chain_problem(N=4), END),
     (FrankWolfe(**wolfe), plain_problem, 1e-9),
     (FrankWolfe(**wolfe), fertile_problem, 1e-9),
     (Perceptron(epochs=4), tiny_problem, 1e-4),

@@ -9,7 +9,7 @@ from chaffinch import ModelFileError, modelfile
 
 @pytest.fixture(scope="module")
 def counts(tmp_path_factory):
-    return fuzz_modelfile.run(3000, 1, tmp_path_factory.mktemp("fuzz"))
+    return fuzz_modelfile.run(1500, 1, tmp_path_factory.mktemp("fuzz"))
 
 
 def outcomes(counts, kind):
@@ -20,18 +20,18 @@ def outcomes(counts, kind):
     return found
 
 
-def test_three_thousand_damaged_files_load_equal_or_are_refused_in_one_sentence(counts):
+def test_damaged_files_load_equal_or_are_refused_in_one_sentence(counts):
     print(fuzz_modelfile.table(counts))
     raw = outcomes(counts, "raw")
     assert raw.keys() == {"equal", "refused"}
-    assert raw["refused"] > 1500
+    assert raw["refused"] > 750
 
 
 def test_the_checks_behind_the_checksum_stand_alone(counts):
     """Files whose checksum was made right: equal, other but sound content, or refused."""
     forged = outcomes(counts, "forged")
-    assert forged["refused"] > 500
-    assert forged["different"] > 20
+    assert forged["refused"] > 250
+    assert forged["different"] > 10
 
 
 def test_every_way_of_damage_was_thrown(counts):

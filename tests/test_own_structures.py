@@ -215,7 +215,7 @@ def featured(draw):
     rows = {}
     for name, size in shape.items():
         each = [
-            draw(st.lists(st.tuples(st.integers(0, F - 1), brute.eighths), max_size=3))
+            draw(st.lists(st.tuples(st.integers(0, F - 1), st.sampled_from(brute.eighths)), max_size=3))
             for _ in range(np.prod(size))
         ]
         flat = [pair for row in each for pair in row]
@@ -255,7 +255,7 @@ def test_scores_of_parts_are_inner_products_with_their_features(drawn):
 
 
 @brute.quick
-@given(drawn=featured(), step=brute.eighths)
+@given(drawn=featured(), step=st.sampled_from(brute.eighths))
 def test_an_update_moves_the_weights_by_the_features_and_sq_norm_says_how_far(drawn, step):
     x, scorer, delta = drawn
     before, change = scorer.w.copy(), moved(x, delta)

@@ -19,7 +19,7 @@ def test_damaged_models_of_every_recipe_are_refused_or_answer() -> None:
     """In a process of its own, with little memory: a crash is an exit code, and no end of memory an exception."""
     paths = os.pathsep.join(p for p in sys.path if p)
     done = subprocess.run(
-        [sys.executable, str(FUZZER), "30", "1"],
+        [sys.executable, str(FUZZER), "15", "1"],
         capture_output=True,
         text=True,
         check=False,

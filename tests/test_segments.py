@@ -51,7 +51,7 @@ def drawn(draw, values):
 
 
 @settings(max_examples=120, deadline=None)
-@given(case=drawn(brute.eighths) | drawn(brute.few) | drawn(st.sampled_from([-np.inf, 0.0, 1.0])))
+@given(case=drawn(brute.eighths) | drawn(brute.few) | drawn((0.0, 1.0, -np.inf)))
 def test_best_sum_and_k_best_are_those_of_all_segmentations(case):
     structure, T, potentials = case
     scores = {y: brute.score(structure, potentials, y) for y in every(structure, T)}

@@ -42,7 +42,7 @@ def is_first(structure, y, every):
 
 
 @every_structure
-@brute.quick
+@brute.refusal
 @given(data=st.data())
 def test_every_structure_says_which_oracles_it_offers(drawn, data):
     structure, _ = data.draw(drawn())
@@ -156,7 +156,7 @@ def test_where_nothing_is_allowed_every_oracle_says_so(drawn, data):
 
 
 @every_structure
-@brute.quick
+@brute.refusal
 @given(data=st.data(), bad=st.sampled_from([np.nan, np.inf]))
 def test_potentials_that_are_no_numbers_are_refused(drawn, data, bad):
     structure, potentials, _ = example(data, drawn)
@@ -168,7 +168,7 @@ def test_potentials_that_are_no_numbers_are_refused(drawn, data, bad):
 
 
 @every_structure
-@brute.quick
+@brute.refusal
 @given(data=st.data())
 def test_a_list_of_no_length_is_refused(drawn, data):
     structure, potentials, _ = example(data, drawn)
