@@ -9,7 +9,8 @@ change is taken after which they still are. New features of the lesson get weigh
 they belong to all sentences.
 
 Chains count labels, semi-Markov taggers places in a segment (:mod:`chaffinch.scorers.segments`); a search that decides
-label by label is corrected at its first wrong decision, since later ones may follow from it.
+label by label is corrected at its first wrong decision, since later ones may follow from it. Less than the lead of the
+answer over the gold label would not turn that decision, so the step is at least as large.
 """
 
 from dataclasses import replace
@@ -35,13 +36,14 @@ from chaffinch.text.table import TokenTable
 FIRST_STEP = 0.02  # of the mean lead of a token's best label over the mean of its labels
 ROUNDS = 10  # with one step size, which is then doubled
 DOUBLINGS = 6
+LEAST = 1.01  # of the lead of a wrong decision
 HALVINGS = 5  # of the part of the whole change that is taken
 
 Ids: TypeAlias = NDArray[np.int32]
 Weights: TypeAlias = NDArray[np.float32]
 Steppable: TypeAlias = ChainModel | IncrementalModel | SegmentModel
-# Where sentences are wrong: tokens, gold columns, columns of the answer.
-Differences: TypeAlias = tuple[NDArray[np.int64], Ids, Ids]
+# Where sentences are wrong: tokens, gold columns, columns of the answer, and how large a step must be.
+Differences: TypeAlias = tuple[NDArray[np.int64], Ids, Ids, NDArray[np.float64]]
 
 
 def corrected_tokens(
@@ -74,12 +76,12 @@ def corrected_tokens(
         found = _differences(_with_token_weights(small, w), lesson, gold, threads)
         if found is None:
             break
-        for t, right, wrong in zip(*(ids.tolist() for ids in found), strict=True):
+        for t, right, wrong, least in zip(*(ids.tolist() for ids in found), strict=True):
             at = slice(rows.ptr[t], rows.ptr[t + 1])
             if t not in directions:
                 values = None if rows.values is None else rows.values[at]
                 directions[t] = _direction(place[at], values, shared, len(touched))
-            step = size * 2 ** (number // ROUNDS) * directions[t] / 2
+            step = max(size * 2 ** (number // ROUNDS), least) * directions[t] / 2
             np.add.at(w, (place[at], right), step.astype(np.float32))
             np.add.at(w, (place[at], wrong), -step.astype(np.float32))
     else:
@@ -151,27 +153,32 @@ def _takes_steps(model: TaggingModel) -> TypeGuard[Steppable]:
 
 
 def _differences(model: TaggingModel, lesson: TokenTable, gold: Ids, threads: int) -> Differences | None:
-    """The tokens to move, their gold columns and those of the answer; None if every token is right."""
+    """Where the answer differs from the gold labels; None if it does not."""
     answer = model.decode(lesson, threads)
     if np.array_equal(answer, gold):
         return None
     if isinstance(model, IncrementalModel):
-        order: NDArray[Any] = np.arange(lesson.n_tokens)
+        every = np.arange(lesson.n_tokens)
+        order: NDArray[Any] = every
+        lead: NDArray[Any] = np.zeros(lesson.n_tokens)
         if not isinstance(model.search, Beam):
-            order = model.steps(lesson, threads).order
+            steps = model.steps(lesson, threads)
+            order = steps.order
+            lead = LEAST * (steps.scores[every, answer] - steps.scores[every, gold])
+            lead[~np.isfinite(lead)] = 0.0  # a decision that no weight turns
         first = []
         for a, b in pairwise(lesson.ptr.tolist()):
             wrong = a + np.flatnonzero(answer[a:b] != gold[a:b])
             first += [wrong[order[wrong].argmin()]] if len(wrong) else []
         tokens = np.array(first, np.int64)
-        return tokens, gold[tokens], answer[tokens]
+        return tokens, gold[tokens], answer[tokens], lead[tokens]
     if isinstance(model, SegmentModel):
         right, found = (_segment_places(model, lesson, y) for y in (gold, answer))
     else:
         assert isinstance(model, ChainModel)
         right, found = _paths(model, lesson, gold, threads)
     tokens = np.flatnonzero(right != found)
-    return tokens, right[tokens], found[tokens]
+    return tokens, right[tokens], found[tokens], np.zeros(len(tokens))
 
 
 def _paths(model: ChainModel, lesson: TokenTable, gold: Ids, threads: int) -> tuple[Ids, Ids]:
