@@ -13,15 +13,18 @@ from chaffinch.cache import documents as cache_file
 from chaffinch.cache.documents import DocumentCache, DocumentWriter, TextSpool, differences, from_differences
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.learners.block_choice import BlockChoice
+from chaffinch.learners.block_dual import BlockDual
 from chaffinch.learners.block_sgd import ExampleBlocks
+from chaffinch.learners.dual import CoordinateDual, DualCrammerSinger, DualLogistic, DualRidge
 from chaffinch.learners.problem import Problem
 from chaffinch.learners.training import train_passes
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.recipes.document_blocks import (
     ENCODER,
     PASSES,
+    Chosen,
     DocumentSettings,
-    SgdTrial,
+    LearnerTrial,
     build_cache,
     made_examples,
     raw_rows,
@@ -136,6 +139,81 @@ def test_weights_are_those_of_documents_in_memory_bit_by_bit(
     np.testing.assert_allclose(there, plain, atol=2e-4)
 
 
+@pytest.mark.parametrize(
+    ("features", "dual", "close"),
+    [
+        ("words", DualRidge(C=1.0, epochs=2, bias=0.0), 1e-4),
+        ("characters", DualRidge(C=3.0, epochs=2, bias=0.0), 1e-4),
+        ("words", DualCrammerSinger(C=0.5, epochs=2, bias=0.0), 1e-4),
+        ("words", DualCrammerSinger(C=0.5, loss="squared-hinge", epochs=2, bias=0.0), 1e-4),
+        ("tf-idf", DualLogistic(C=3.0, epochs=20, bias=0.0), 0.03),  # both near the optimum, by other steps
+    ],
+)
+def test_dual_ascent_over_blocks_is_that_of_documents_in_memory_bit_by_bit(
+    tmp_path: Path, features: str, dual: CoordinateDual, close: float
+) -> None:
+    cache, encoder = cached(tmp_path, features)
+    learner = BlockDual(dual=dual, mixed=2, F=encoder.n_features, Y=3)
+    blocks = ExampleBlocks(cache.sizes, lambda numbers: made_examples(cache, encoder, numbers))
+    streamed = [train_passes(learner, Problem(None, None, blocks, seed=1), threads=t).made.w for t in (1, 2)]
+    whole = Problem(None, None, made_examples(cache, encoder, range(len(cache.sizes))), seed=1)
+    held = replace(learner, sizes=cache.sizes)
+    there = train_passes(held, whole, threads=1).made.w
+    assert streamed[0].tobytes() == streamed[1].tobytes() == there.tobytes()
+    plain = list(held.generic(whole))[-1].model().w
+    assert np.abs(plain).max() > 0.1
+    np.testing.assert_allclose(there, plain, atol=close)
+
+
+def test_dual_ascent_over_blocks_comes_to_the_optimum_of_ridge_regression(tmp_path: Path) -> None:
+    cache, encoder = cached(tmp_path, "words")
+    data = made_examples(cache, encoder, range(len(cache.sizes)))
+    x = np.zeros((len(data), encoder.n_features))
+    x[np.repeat(np.arange(len(data)), np.diff(data.ptr)), data.ids] = data.weights()
+    t, C = 2.0 * data.targets() - 1, 0.7
+    optimum = np.linalg.solve(x.T @ x + np.eye(x.shape[1]) / (2 * C), x.T @ t)
+    blocks = ExampleBlocks(cache.sizes, lambda numbers: made_examples(cache, encoder, numbers))
+    learner = BlockDual(dual=DualRidge(C=C, epochs=60, bias=0.0), mixed=2, F=encoder.n_features, Y=3)
+    w = train_passes(learner, Problem(None, None, blocks), threads=1).made.w
+    np.testing.assert_allclose(w[:-1, :3], optimum, atol=1e-3)
+
+
+def test_few_documents_are_learnt_as_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts, labels = documents(500)
+    there = Classifier(threads=1).fit(texts, labels)
+    here = Classifier(threads=1).fit(iter(zip(texts, labels, strict=True)))
+    assert there.choice_ is not None
+    assert here.cached_["features"] == there.choice_["features"]
+    assert here.cached_["recipe"] == there.choice_["recipe"]
+    assert here.config_.C == there.config_.C
+    X, y = documents(400, seed=5)
+    assert abs(here.score(X, y) - there.score(X, y)) < 0.03
+    monkeypatch.setattr("chaffinch.recipes.document_blocks.DUAL_BYTES", 1)
+    by_steps = Classifier(threads=1).fit(iter(zip(texts, labels, strict=True)))
+    assert by_steps.cached_["how"] == "SGD"
+    assert abs(by_steps.score(X, y) - there.score(X, y)) < 0.06
+
+
+def test_probabilities_from_a_cache_are_calibrated() -> None:
+    texts, labels = documents(1200)
+    X, y = documents(1500, seed=5)
+    for recipe in ("ridge", "crammer-singer", "logistic"):
+        made = Classifier(recipe, threads=1).fit(iter(zip(texts, labels, strict=True)))
+        p = made.predict_proba(X)
+        right = p.argmax(axis=1) == [made.classes_.tolist().index(one) for one in y]
+        assert abs(p.max(axis=1).mean() - right.mean()) < 0.05, recipe
+
+
+def test_settings_of_dual_ascent_are_followed_or_refused() -> None:
+    texts, labels = documents(200)
+    pairs = list(zip(texts, labels, strict=True))
+    made = Classifier(DualCrammerSinger(C=0.2, epochs=7, loss="squared-hinge")).fit(iter(pairs))
+    assert (made.config_.C, made.config_.loss, len(made.history_)) == (0.2, "squared-hinge", 7)
+    for wrong, said in ((DualRidge(gap=0.1), "gap"), (DualRidge(bias=1.0), "bias"), ("nb", "no recipe nb")):
+        with pytest.raises(ConfigError, match=said):
+            Classifier(wrong).fit(iter(pairs))
+
+
 def test_texts_are_held_once_if_their_features_take_more_bytes(tmp_path: Path) -> None:
     texts, labels = documents(300)
     texts[0] += " \u00e9 \U0001f600"  # above 127, and beyond the first plane
@@ -156,7 +234,9 @@ def test_texts_are_held_once_if_their_features_take_more_bytes(tmp_path: Path) -
     assert sizes["characters"] < mean + 4
 
 
-def test_characters_are_chosen_if_they_are_clearly_better() -> None:
+def test_characters_are_chosen_if_they_are_clearly_better(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chaffinch.recipes.document_blocks.CHOSEN_ON_ALL", 200)
+    monkeypatch.setattr("chaffinch.recipes.document_blocks.CHOSEN_ON", 200)
     rng = np.random.default_rng(0)
 
     def word(ending: str) -> str:
@@ -166,7 +246,8 @@ def test_characters_are_chosen_if_they_are_clearly_better() -> None:
     y = [list(endings)[n % 3] for n in range(400)]
     X = [" ".join(word(endings[label]) for _ in range(3)) for label in y]
     made = Classifier(threads=1).fit(iter(zip(X[:300], y[:300], strict=True)))
-    assert "characters" in made.cached_["features"]
+    kinds = TextFeatures.named(made.cached_["features"]).ngrams
+    assert any("char" in kind.get("unit", "") for kind, _ in kinds)
     assert np.mean([a == b for a, b in zip(made.predict(X[300:]), y[300:], strict=True)]) > 0.95
     X, y = documents(600)
     assert "characters" not in Classifier(threads=1).fit(iter(zip(X, y, strict=True))).cached_["features"]
@@ -183,7 +264,7 @@ def test_a_perceptron_of_documents_is_learnt_from_a_generator(tmp_path: Path) ->
     made.save(tmp_path / "m.chaff")
     assert list(load(tmp_path / "m.chaff").predict(there)) == list(found)
     assert type(made.config_).__name__ == "ChoicePerceptron"
-    with pytest.raises(ConfigError, match="logistic or perceptron"):
+    with pytest.raises(ConfigError, match="no recipe svm: leave it out, or name one of ridge"):
         Classifier("svm").fit(iter(zip(X, y, strict=True)))
 
 
@@ -228,14 +309,17 @@ def test_a_classifier_learns_from_a_generator(tmp_path: Path) -> None:
             wrong()
 
 
-@pytest.mark.parametrize("loss", ["logistic", "perceptron"])
+@pytest.mark.parametrize("loss", ["logistic", "perceptron", "ridge", "crammer-singer", "dual logistic"])
 def test_training_goes_on_from_a_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loss: str
 ) -> None:
     monkeypatch.setattr("chaffinch.learners.training.CHECKPOINT_SECONDS", -1.0)
     monkeypatch.setattr("chaffinch.learners.training.CHECKPOINT_SHARE", 0)
     cache, encoder = cached(tmp_path, "words")
-    learner = BlockChoice(l2=1e-3, rate=0.5, epochs=3, mixed=2, F=encoder.n_features, Y=3)
+    learner: Any = BlockChoice(l2=1e-3, rate=0.5, epochs=3, mixed=2, F=encoder.n_features, Y=3)
+    duals = {"ridge": DualRidge, "crammer-singer": DualCrammerSinger, "dual logistic": DualLogistic}
+    if loss in duals:
+        learner = BlockDual(dual=duals[loss](C=1.0, epochs=3), mixed=2, F=encoder.n_features, Y=3)
     if loss == "perceptron":
         learner = replace(learner, loss=loss, l2=0.0, falling=False, average=True)
     blocks = ExampleBlocks(cache.sizes, lambda numbers: made_examples(cache, encoder, numbers))
@@ -256,29 +340,39 @@ def test_trials_go_beyond_the_grid_and_follow_the_best_to_more_documents(
 ) -> None:
     spool = TextSpool(tmp_path)
     spool.add(*documents(600))
-    settings = DocumentSettings(TextFeatures.of("words"), choose=lambda task, C: None)  # type: ignore[arg-type,return-value]
+    settings = DocumentSettings(TextFeatures.of("words"), choose=lambda task, all_seen: None)  # type: ignore[arg-type,return-value]
+    chosen = Chosen(TextFeatures.of("words"), "words", "logistic", 1.0)
     task = sample_task(spool, 600, settings)
     _, rows = task.encoded()
     monkeypatch.setattr("chaffinch.recipes.document_blocks.CHOSEN_ON", 100)
     tried: list[tuple[int, int]] = []
 
-    def peaked(part: Any, gold: Any, held: Any, Y: int, passes: int, trial: SgdTrial) -> float:
-        """Best for the hinge at a rate below the grid and a C that falls with the number of documents."""
+    def peaked(
+        part: Any, gold: Any, held: Any, Y: int, passes: int, given: Any, trial: LearnerTrial
+    ) -> float:
+        """Best for the margin at a rate below the grid and a C that falls with the number of documents."""
         assert held.sum() == len(part) // 3
         tried.append((len(part), passes))
         C = 0.1 if len(part) == 100 else 0.01
-        away = abs(np.log(trial.rate / 0.01)) + abs(np.log(trial.C / C))
-        return float(1 - 0.01 * away - 0.005 * (trial.loss == "logistic"))
+        away = abs(np.log((trial.rate or 0.01) / 0.01)) + abs(np.log(trial.C / C))
+        return float(1 - 0.01 * away - 0.005 * (trial.loss not in ("hinge", "crammer-singer")))
 
     monkeypatch.setattr("chaffinch.recipes.document_blocks.accuracy_of", peaked)
-    best = tried_learner(task, rows, 1.0, settings, 1_000_000)
+    best = tried_learner(task, rows, chosen, settings, 1_000_000)
+    assert (best.loss, best.rate) == ("crammer-singer", None)
+    assert 0.01 < best.C < 0.012
+    best = tried_learner(task, rows, chosen, settings, 1_000_000_000)  # too many for dual variables
     assert best.loss == "hinge"
     assert best.rate == pytest.approx(0.0078125)
     assert 0.01 < best.C < 0.012
     assert {n for n, _ in tried} == {100, 600}
     assert {passes for _, passes in tried} == {PASSES}
-    only = tried_learner(task, rows, 7.0, replace(settings, C=7.0), 1_000_000)
-    assert (only.loss, only.C) == ("logistic", 7.0)
+    for many, rate in ((1_000_000, None), (1_000_000_000, 0.0078125)):
+        only = tried_learner(task, rows, replace(chosen, C=7.0), replace(settings, C=7.0), many)
+        assert (only.loss, only.C, only.rate) == ("logistic", 7.0, rate)
+    margin = replace(chosen, recipe="ridge")
+    named = tried_learner(task, rows, margin, replace(settings, learner=DualRidge()), 1_000_000)
+    assert named.loss == "ridge"
     spool.close()
 
 

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <tuple>
 
 namespace chaffinch::bindings {
@@ -65,6 +66,15 @@ struct DocumentRows {
     template <class Array> void check_weights(const Array& w, std::int64_t Y) const { check_table(w, examples.F, Y); }
 };
 
+// Weights of the caller, or none.
+using Given = std::optional<Out<float, 2>>;
+
+std::span<float> given_weights(const Given& w, const DocumentRows& rows, std::int64_t Y) {
+    if (!w) return {};
+    rows.check_weights(*w, Y);
+    return {w->data(), w->size()};
+}
+
 using Table = nb::ndarray<nb::numpy, const float, nb::ndim<2>>;
 
 template <class Solver> Table alpha(const Solver& solver, std::int64_t N) {
@@ -111,6 +121,15 @@ template <class Run> void bind_reading(nb::class_<Run>& bound, const char* alpha
         .def("weights", &weights<Run>, nb::arg("w").noconvert(), "Write the weights, float32 [features + 1, padded labels].")
         .def("restart", [](Run& self) { self.solver.restart(); }, "Go back to weights of zero, as if no pass had been made.")
         .def("release", &release<Run>, "The same as an array that needs no room of its own; the solver is used up.")
+        .def(
+            "resume",
+            [](Run& self, In<float, 2> duals) {
+                expect(static_cast<std::int64_t>(duals.shape(0)) == self.rows->N() &&
+                           static_cast<std::int64_t>(duals.shape(1)) == self.solver.S(),
+                       "dual variables must be [documents, padded labels]");
+                self.solver.resume(span(duals));
+            },
+            nb::arg("duals").noconvert(), "The dual variables of an earlier pass; the weights must have their sums.")
         .def(
             "alpha", [](const Run& self) { return alpha(self.solver, self.rows->N()); }, nb::rv_policy::reference_internal,
             alphas);
@@ -176,17 +195,19 @@ void bind_classify(nb::module_& m) {
     rest.def(
             "__init__",
             [](Rest* self, const DocumentRows& rows, In<std::int64_t> label_ptr, In<std::int32_t> labels, In<float> C,
-               std::int64_t Y, learners::MarginLoss loss, bool shrinking) {
+               std::int64_t Y, learners::MarginLoss loss, bool shrinking, const Given& w) {
                 const auto bounds = span(label_ptr);
                 expect(static_cast<std::int64_t>(bounds.size()) == rows.N() + 1 && bounds.front() == 0 &&
                            std::ranges::is_sorted(bounds) && bounds.back() == static_cast<std::int64_t>(labels.size()),
                        "DualRest: label_ptr must rise from 0 to the number of labels");
                 expect(Y > 0 && scorers::all_below(span(labels), Y), "DualRest: a label is out of range");
                 rows.check_penalties(C);
-                new (self) Rest{&rows, Y, learners::DualRest(rows.examples, bounds, span(labels), span(C), Y, loss, shrinking)};
+                new (self) Rest{&rows, Y, learners::DualRest(rows.examples, bounds, span(labels), span(C), Y, loss, shrinking,
+                                                             given_weights(w, rows, Y))};
             },
             nb::arg("rows"), nb::arg("label_ptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("C").noconvert(),
-            nb::arg("label_count"), nb::arg("loss"), nb::arg("shrinking"), nb::keep_alive<1, 2>())
+            nb::arg("label_count"), nb::arg("loss"), nb::arg("shrinking"), nb::arg("w").noconvert().none() = nb::none(),
+            nb::keep_alive<1, 2>(), nb::keep_alive<1, 9>())
         .def(
             "run",
             [](Rest& self, In<std::int64_t> order, std::size_t threads, Out<float> violation) {
@@ -205,16 +226,18 @@ void bind_classify(nb::module_& m) {
         .def(
             "__init__",
             [](CrammerSinger* self, const DocumentRows& rows, In<std::int32_t> y, In<float> C, std::int64_t Y,
-               learners::MarginLoss loss, bool shrinking) {
+               learners::MarginLoss loss, bool shrinking, const Given& w) {
                 expect(loss != learners::MarginLoss::squared, "DualCrammerSinger: the loss is the hinge or its square");
                 expect(static_cast<std::int64_t>(y.size()) == rows.N(), "DualCrammerSinger: one label per document");
                 expect(Y > 0 && scorers::all_below(span(y), Y), "DualCrammerSinger: a label is out of range");
                 rows.check_penalties(C);
                 new (self) CrammerSinger{&rows, Y, learners::DualCrammerSinger(rows.examples, span(y), span(C), Y,
-                                                                      loss == learners::MarginLoss::squared_hinge, shrinking)};
+                                                                      loss == learners::MarginLoss::squared_hinge, shrinking,
+                                                                      given_weights(w, rows, Y))};
             },
             nb::arg("rows"), nb::arg("y").noconvert(), nb::arg("C").noconvert(), nb::arg("label_count"),
-            nb::arg("loss"), nb::arg("shrinking"), nb::keep_alive<1, 2>())
+            nb::arg("loss"), nb::arg("shrinking"), nb::arg("w").noconvert().none() = nb::none(), nb::keep_alive<1, 2>(),
+            nb::keep_alive<1, 8>())
         .def(
             "run",
             [](CrammerSinger& self, In<std::int64_t> order) {
@@ -232,14 +255,15 @@ void bind_classify(nb::module_& m) {
     logistic
         .def(
             "__init__",
-            [](Logistic* self, const DocumentRows& rows, In<float, 2> q, In<float> C, bool whole) {
+            [](Logistic* self, const DocumentRows& rows, In<float, 2> q, In<float> C, bool whole, const Given& w) {
                 const auto Y = static_cast<std::int64_t>(q.shape(1));
                 rows.check_targets(q, Y);
                 rows.check_penalties(C);
-                new (self) Logistic{&rows, Y, learners::DualLogistic(rows.examples, span(q), span(C), Y, whole)};
+                new (self) Logistic{&rows, Y, learners::DualLogistic(rows.examples, span(q), span(C), Y, whole,
+                                                                     given_weights(w, rows, Y))};
             },
             nb::arg("rows"), nb::arg("targets").noconvert(), nb::arg("C").noconvert(), nb::arg("whole") = false,
-            nb::keep_alive<1, 2>())
+            nb::arg("w").noconvert().none() = nb::none(), nb::keep_alive<1, 2>(), nb::keep_alive<1, 6>())
         .def(
             "load",
             [](Logistic& self, In<float, 2> w) {

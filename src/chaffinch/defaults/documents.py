@@ -145,15 +145,22 @@ class Open:
 
 
 def choose(
-    task: DocumentTask, recipe: str | None, settings: Mapping[str, Any], features: bool
+    task: DocumentTask,
+    recipe: str | None,
+    settings: Mapping[str, Any],
+    features: bool,
+    among: tuple[str, ...] | None = None,
 ) -> tuple[DocumentTask, Any, DefaultChoice | None]:
     """The task with features, the recipe's config, and the choice; None if nothing could be measured.
 
     recipe:   the name of the recipe, if it is given
     settings: the given settings of recipes
     features: whether the task gives its features
+    among:    the kinds of features to choose among; None: those that suit the texts
     """
     left = _left(task, recipe, settings, features)
+    if among is not None and not features:
+        left = replace(left, features=among)
     default = CLASSIFIERS.by_name(left.recipes[0]).configured(left.settings)
     labels = task.labels
     if not task.text or len(task.X) < FEWEST or len(labels.classes) < 2:

@@ -126,8 +126,8 @@ class Classifier(DocumentLearning):
         """Learn from documents and their targets.
 
         An iterator of pairs (text, label) and a reader of Arrow's batches are learnt block by block, so that they need
-        not fit in memory; so are all texts if ``cache`` names a folder for the ids of their features. Such a classifier
-        is logistic regression by SGD; features and penalty are chosen, and n-grams counted, on a sample.
+        not fit in memory; so are all texts if ``cache`` names a folder for the ids of their features. For such a
+        classifier features, recipe and penalty are chosen, and n-grams counted, on a sample.
 
         beside: numbers that come with the texts: a matrix, or a dict of columns by name
         dev:    held-out documents and targets (and numbers beside them): the best pass on them is kept,
@@ -202,8 +202,13 @@ class Classifier(DocumentLearning):
                 task = dataclasses.replace(task, dev=self._dev(task, *dev))
             trained = train_documents(cache, place, settings, task, checkpoint)
             self.choice_ = None
-            name = "crammer-singer" if cache.header["loss"] == "hinge" else "logistic"
-            config = settings.online or CLASSIFIERS.by_name(name).configured({"C": float(cache.header["C"])})
+            name = "crammer-singer" if cache.header["loss"] == "hinge" else cache.header["loss"]
+            C = float(cache.header["C"])
+            config = settings.online or (
+                CLASSIFIERS.by_name(name).configured({"C": C})
+                if settings.learner is None
+                else dataclasses.replace(settings.learner, C=C)
+            )
             self._keep(trained.model, config, trained.history, None)
             self.shards_ = None if trained.shards is None else trained.shards.as_dict()
             self.fingerprint_ = modelfile.fingerprint([cache.file.fingerprint])
@@ -211,6 +216,8 @@ class Classifier(DocumentLearning):
             self.cached_ = {
                 "bytes_per_document": cache.bytes_per_document,
                 "features": cache.header["features"],
+                "recipe": name,
+                "how": "dual ascent" if cache.header["rate"] is None else "SGD",
                 "counted_on": int(cache.header["counted_on"]),
             }
         self._increment = self._lessons = self._rows = self._settled = None

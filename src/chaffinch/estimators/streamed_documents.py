@@ -1,55 +1,78 @@
 """A classifier of documents that come one by one: spooled to disk, then learnt block by block."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from chaffinch.cache.documents import DocumentCache, TextSpool
 from chaffinch.defaults.documents import choose, suited_kinds
 from chaffinch.errors import ConfigError, DataError
+from chaffinch.knobs import check
 from chaffinch.learners.choice_gradient import ChoicePerceptron
-from chaffinch.learners.dual import DualLogistic
+from chaffinch.learners.dual import CoordinateDual
 from chaffinch.progress import Listener
-from chaffinch.recipes.document_blocks import DocumentSettings, build_cache
+from chaffinch.recipes.classifiers import CLASSIFIERS
+from chaffinch.recipes.document_blocks import DUALS, Chosen, DocumentSettings, build_cache
 from chaffinch.recipes.document_task import DocumentTask
-from chaffinch.recipes.text_features import TextFeatures
+from chaffinch.recipes.text_features import DEFAULT, TextFeatures
 
 DOCUMENTS = "documents.cache"
 BATCH = 2000
+OF_WORDS = (
+    "words",
+    "more-words",
+    "tf-idf",
+)  # kinds of features that are compared whatever the texts are like
 
 
 def settings_of(classifier: Any, on_epoch: Listener) -> DocumentSettings:
     """What a classifier sets; DataError and ConfigError for what needs all documents in memory."""
     given = dict(classifier.settings or {})
     config = classifier._config()
+    learner: CoordinateDual | None = None
     online: ChoicePerceptron | None = None
     if classifier.recipe is not None:
-        if not isinstance(config, DualLogistic | ChoicePerceptron):
-            raise ConfigError(
-                "training from a cache is logistic regression by SGD, or the perceptron: leave the recipe out, or name "
-                "logistic or perceptron"
-            )
-        if isinstance(config, DualLogistic):
-            given = {"C": config.C, **given}
-        else:
+        named = CLASSIFIERS.by_config(config).name
+        if isinstance(config, ChoicePerceptron):
             online, given = config, {}
             if online.bias:
                 raise ConfigError("bias needs training in memory; leave it out, or train without a cache")
             if classifier.sharding is not None:
                 raise ConfigError("training in shards from a cache is logistic regression; name logistic")
+        elif named in DUALS:
+            plain = type(config)()
+            own = {k: v for k, v in vars(config).items() if v != getattr(plain, k) or k == "C"}
+            given = {**own, **given}
+        else:
+            raise ConfigError(
+                f"training from a cache has no recipe {named}: leave it out, or name one of "
+                f"{', '.join([*DUALS, 'perceptron'])}"
+            )
     if classifier.class_weight is not None or classifier.kernel is not None:
         raise ConfigError("class weights and kernels need training in memory; leave them out")
-    if strange := given.keys() - {"C"}:
+    if strange := given.keys() - ({"C", "epochs", "loss"} if classifier.recipe is not None else {"C"}):
         raise ConfigError(f"{min(strange)} needs training in memory; leave it out, or train without a cache")
+    if classifier.recipe is not None and online is None:
+        learner = replace(type(config)(), **given)
+        check(learner)
     features = None if classifier.features is None else TextFeatures.of(classifier.features)
+    recipe = named if learner is not None else None if classifier.sharding is None else "logistic"
+    if recipe not in (None, "logistic") and classifier.sharding is not None:
+        raise ConfigError("training in shards from a cache is logistic regression; name logistic")
+    fixed = {} if given.get("C") is None else {"C": given["C"]}
     return DocumentSettings(
         features=features,
         C=given.get("C"),
-        choose=_chosen(features is not None),
+        learner=learner,
+        choose=partial(_chosen, recipe, fixed, features is not None),
         seed=classifier.seed,
         threads=classifier.threads,
         sharding=classifier.sharding,
@@ -58,41 +81,76 @@ def settings_of(classifier: Any, on_epoch: Listener) -> DocumentSettings:
     )
 
 
-def _chosen(given: bool) -> Any:
-    """Chooses features and penalty of logistic regression on a sample, by cross-validation."""
+def _chosen(
+    recipe: str | None, fixed: Mapping[str, Any], given: bool, task: DocumentTask, all_seen: bool
+) -> Chosen:
+    """Features, recipe and penalty, chosen on a sample by cross-validation.
 
-    def on_sample(task: DocumentTask, C: float | None) -> tuple[TextFeatures, str, float]:
-        fixed = {} if C is None else {"C": C}
-        best: tuple[float, TextFeatures, str, float] | None = None
-        failed: DataError | None = None
-        for name in ("given features",) if given else _kinds(task.X):
-            features = task.features if given else TextFeatures.named(name)
-            try:
-                _, config, choice = choose(replace(task, features=features), "logistic", fixed, True)
-            except DataError as fault:  # no feature of this kind is in two documents
-                failed = fault
-                continue
-            accuracy = 0.0 if choice is None else choice.accuracy
-            ahead = choice.error if choice is not None and _dear(features) else 0.0
-            if best is None or accuracy > best[0] + ahead:
-                best = accuracy, features or TextFeatures.of(None), name, float(config.C)
-        if best is None:
-            raise failed or DataError("no kind of features suits these documents")
-        return best[1:]
+    If the sample is all documents, the choice is that of training in memory. Otherwise n-grams of characters must be
+    ahead of those of words by a standard error: they cost time, and words gain more from the documents that are not in
+    the sample.
 
-    return on_sample
-
-
-def _kinds(texts: Sequence[str]) -> list[str]:
-    """The kinds of features that training in memory would compare, and more of words; not those that read labels.
-
-    Those of characters come last, and must be ahead by a standard error: they cost time, and words gain more from the
-    documents that are not in the sample.
+    recipe: the name of the recipe, if it is given     given: whether the task gives its features
     """
-    names = dict.fromkeys([*suited_kinds(texts), "words", "more-words", "tf-idf"])
-    found = {name: TextFeatures.named(name) for name in names}
-    usable = [name for name, kind in found.items() if kind.phrases is None and not kind.reads_labels]
-    return sorted(usable, key=lambda name: _dear(found[name]))
+    if given or all_seen:
+        return _choice(task, recipe, fixed, given, None).chosen
+    found = {name: TextFeatures.named(name) for name in (*suited_kinds(task.X), *OF_WORDS)}
+    words, characters = ([n for n, f in found.items() if _dear(f) is dear] for dear in (False, True))
+    best: _Choice | None = None
+    failed: DataError | None = None
+    for names in (words, characters):
+        try:
+            one = _choice(task, recipe, fixed, given, tuple(names)) if names else None
+        except DataError as fault:  # no feature of this kind is in two documents
+            failed = fault
+            continue
+        if one is not None and (best is None or one.clearly_better_than(best)):
+            best = one
+    if best is None:
+        raise failed or DataError("no kind of features suits these documents")
+    return best.chosen
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """What was chosen, and its out-of-fold accuracy with the standard error.
+
+    right: whether each document of the sample was right; None if not all were predicted
+    """
+
+    chosen: Chosen
+    accuracy: float = 0.0
+    error: float = 0.0
+    right: NDArray[np.bool_] | None = None
+
+    def clearly_better_than(self, other: "_Choice") -> bool:
+        """Whether the difference is more than its standard error."""
+        if self.right is None or other.right is None:
+            return self.accuracy > other.accuracy + self.error
+        ahead = self.right.astype(np.float64) - other.right
+        return bool(ahead.mean() > ahead.std() / np.sqrt(len(ahead)))
+
+
+def _choice(
+    task: DocumentTask,
+    recipe: str | None,
+    fixed: Mapping[str, Any],
+    given: bool,
+    names: tuple[str, ...] | None,
+) -> _Choice:
+    """The choice among kinds of features."""
+    ready, config, choice = choose(task, recipe, fixed, given, names)
+    name = "given features" if given else DEFAULT if choice is None else choice.features
+    chosen = Chosen(
+        ready.features or TextFeatures.of(None), name, CLASSIFIERS.by_config(config).name, float(config.C)
+    )
+    if choice is None:
+        return _Choice(chosen)
+    right = None
+    if ready.scored is not None:
+        right = np.zeros(len(task.X), np.bool_)
+        right[ready.scored.held] = ready.scored.scores.argmax(axis=1) == task.labels.ids[ready.scored.held]
+    return _Choice(chosen, choice.accuracy, choice.error, right)
 
 
 def _dear(features: TextFeatures | None) -> bool:

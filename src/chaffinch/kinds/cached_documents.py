@@ -81,9 +81,9 @@ def fit_cached_documents(
         "features": estimator.model_.encoder.n_features,
     }
     cached = estimator.cached_
-    how = "by SGD" if estimator.sharding is None else "in shards"
+    how = f"{cached['recipe']} by {cached['how']}" if estimator.sharding is None else "logistic in shards"
     return facts, [
         f"the cache holds {cached['bytes_per_document']:.1f} bytes a document; trained {how}; "
-        f"features ({cached['features']}), loss and penalty were chosen, and n-grams counted, on a sample of "
-        f"at most {cached['counted_on']:,} documents; probabilities are not calibrated"
+        f"features ({cached['features']}), recipe and penalty were chosen, n-grams counted and probabilities "
+        f"calibrated on a sample of at most {cached['counted_on']:,} documents"
     ]

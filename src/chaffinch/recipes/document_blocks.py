@@ -1,7 +1,9 @@
 """Classifiers of documents that are not in memory: their features are chosen on a sample, their ids are in a cache.
 
-Three things are done on evenly spaced documents: kinds of features and penalty are chosen by cross-validation, n-grams
-are counted, and loss, penalty and step size are tried: logistic regression, or a margin over all labels, by SGD.
+Three things are done on evenly spaced documents: kinds of features, recipe and penalty are chosen by cross-validation,
+n-grams are counted, and recipe and penalty are tried on more documents. The recipes are those of training in memory
+(ridge regression, Crammer and Singer's margin, logistic regression), by dual ascent. If the dual variables of all
+documents would take too much memory, the last two are learnt by SGD, and the step size is tried too.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,14 +22,16 @@ from chaffinch.cache.documents import DocumentCache, DocumentWriter, Rows, TextS
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.rows import SparseRows, joined
 from chaffinch.learners.block_choice import BlockChoice
+from chaffinch.learners.block_dual import BlockDual
 from chaffinch.learners.block_sgd import DocumentBlocks
-from chaffinch.learners.choice import ChoiceWeights
+from chaffinch.learners.choice import ChoiceWeights, padded
 from chaffinch.learners.choice_gradient import ChoicePerceptron
-from chaffinch.learners.dual import DualLogistic
+from chaffinch.learners.dual import CoordinateDual, DualCrammerSinger, DualLogistic, DualRidge
 from chaffinch.learners.examples import DocumentExamples
 from chaffinch.learners.problem import Problem
 from chaffinch.learners.shards import Sharding, Unweighted
 from chaffinch.learners.training import Checkpoint, train_passes
+from chaffinch.model.confidence import Calibration
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.modelfile import fingerprint
 from chaffinch.progress import Listener, Progress, keep_going
@@ -37,12 +41,24 @@ from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.recipes.training import train_in_place
 from chaffinch.scorers import Layout
 from chaffinch.structures import Choice
+from chaffinch.trust.calibration import fitted_temperature
 
-CHOSEN_ON = 5_000  # documents on which kinds of features, penalty and step size are chosen
+CHOSEN_ON = 5_000  # documents on which kinds of features, recipe and penalty are chosen
+CHOSEN_ON_ALL, CHOSEN_CHARACTERS = (
+    20_000,
+    40_000_000,
+)  # if there are no more, all documents take part in the choice
 COUNTED_ON = 200_000  # documents whose n-grams are counted
 COUNTED_CHARACTERS = 150_000_000
+DUALS: dict[str, type[CoordinateDual]] = {
+    "ridge": DualRidge,
+    "crammer-singer": DualCrammerSinger,
+    "logistic": DualLogistic,
+}
+DUAL_BYTES = 1 << 30  # of the dual variables of all documents, at most
+PENALTIES = {"ridge": (0.3, 1.0), "crammer-singer": (0.1, 0.3), "logistic": (1.0, 3.0)}  # the first C to try
 RATES = (0.125, 0.5, 2.0, 8.0, 32.0)
-LOGISTIC, HINGE = (0.3, 1.0, 3.0), (0.03, 0.1, 0.3, 1.0)  # weights of a document's loss to try
+SGD_PENALTIES = {"logistic": (0.3, 1.0, 3.0), "hinge": (0.03, 0.1, 0.3, 1.0)}
 WIDER, FASTER = 3.0, 4.0  # steps of the grid of weights and rates
 TRIED_FEATURES = (300_000, 4_000_000)  # of all documents of the first and of the last trials, at most
 GROWN = 6  # times as many documents in the next round of trials
@@ -61,19 +77,31 @@ class DocumentSettings:
     """How documents become rows and weights, as far as it is given.
 
     features: None: chosen on a sample     C: the weight of the loss against the penalty; None: chosen on a sample
-    choose:   choices on a sample: from documents, labels and given features to features, their name and C
-    sharding: the engine to train on, in shards, by logistic regression; None: SGD in this process
-    online:   the averaged perceptron to train instead; None: logistic regression or a margin
+    learner:  the learner, if it is given; None: chosen among ridge regression, margin and logistic regression
+    choose:   chooses on a sample, and is told whether that is all documents
+    sharding: the engine to train on, in shards, by logistic regression; None: in this process
+    online:   the averaged perceptron to train instead
     """
 
     features: TextFeatures | None = None
     C: float | None = None
-    choose: Callable[[DocumentTask, float | None], tuple[TextFeatures, str, float]] | None = None
+    learner: CoordinateDual | None = None
+    choose: Callable[[DocumentTask, bool], "Chosen"] | None = None
     seed: int = 0
     threads: int = 0
     sharding: Sharding | None = None
     online: ChoicePerceptron | None = None
     on_epoch: Listener = field(default=keep_going, compare=False)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Features, what they are called, a recipe (one of DUALS) and its penalty."""
+
+    features: TextFeatures
+    name: str
+    recipe: str
+    C: float
 
 
 def passes_over(N: int) -> int:
@@ -106,16 +134,28 @@ def build_cache(spool: TextSpool, folder: Path, name: str, settings: DocumentSet
     """Choose and count features on samples, then write the ids of all documents' features."""
     if len(spool.labels) < 2:
         raise DataError(f"expected documents with at least two labels, found {len(spool.labels)}")
-    small = sample_task(spool, CHOSEN_ON, settings)
-    features, called, C = settings.features or TextFeatures.of(None), "given features", settings.C or 1.0
+    few = len(spool) <= CHOSEN_ON_ALL and spool.characters <= CHOSEN_CHARACTERS
+    small = sample_task(spool, CHOSEN_ON_ALL if few else CHOSEN_ON, settings)
+    chosen = Chosen(
+        settings.features or TextFeatures.of(None), "given features", "logistic", settings.C or 1.0
+    )
+    all_seen = len(small.X) == len(spool)
     if settings.choose is not None:
-        features, called, C = settings.choose(small, settings.C)
+        chosen = settings.choose(small, all_seen)
+    features = chosen.features
     if features.phrases is not None or features.reads_labels:
         raise ConfigError("features that read labels or labelled phrases need training in memory")
     mean = spool.characters // max(len(spool), 1) + 1
     large = sample_task(spool, min(COUNTED_ON, max(CHOSEN_ON, COUNTED_CHARACTERS // mean)), settings)
     encoder, rows = replace(large, features=features).encoded()
-    trial = PERCEPTRON if settings.online else tried_learner(large, rows, C, settings, len(spool))
+    if settings.online is not None:
+        trial = PERCEPTRON
+    elif duals_fit(len(spool), len(spool.labels)) and (all_seen or settings.choose is None):
+        trial = LearnerTrial(chosen.recipe, chosen.C)  # more documents to try it on there are not
+    else:
+        trial = tried_learner(large, rows, chosen, settings, len(spool))
+    # Scores of a perceptron grow with the number of its steps, so that those of a sample say nothing.
+    temperature = 1.0 if settings.online else held_out_temperature(large, rows, trial, settings)
     counted = len(large.X)
     texts = texts_are_smaller(large.X, rows)
     del rows, large, small
@@ -144,10 +184,11 @@ def build_cache(spool: TextSpool, folder: Path, name: str, settings: DocumentSet
         writer.close(
             {
                 "source": source,
-                "features": called,
+                "features": chosen.name,
                 "loss": trial.loss,
                 "C": trial.C,
                 "rate": trial.rate,
+                "temperature": temperature,
                 "counted_on": counted,
                 "counts": [spool.counts[spool.labels[label]] for label in classes],
             },
@@ -191,39 +232,43 @@ def weighted_rows(encoder: DocumentEncoder, kinds: Sequence[Rows]) -> SparseRows
 
 
 @dataclass(frozen=True)
-class SgdTrial:
-    """Settings of SGD to try: the loss, its weight against the penalty, and the first step size."""
+class LearnerTrial:
+    """Settings of a learner to try: the loss, its weight against the penalty, and the first step size of SGD.
+
+    loss: one of DUALS, by dual ascent, if there is no rate; of SGD: logistic or hinge
+    """
 
     loss: str
     C: float
-    rate: float
+    rate: float | None = None
 
-    def near(self, fixed: bool) -> "list[SgdTrial]":
+    def near(self, fixed: bool) -> "list[LearnerTrial]":
         """The trial itself and those one step of the grid away. fixed: with the same C."""
-        rates = [replace(self, rate=rate) for rate in (self.rate / FASTER, self.rate * FASTER)]
-        weights = [] if fixed else [replace(self, C=C) for C in (self.C / WIDER, self.C * WIDER)]
-        return [self, *rates, *weights]
+        rates = [] if self.rate is None else [self.rate / FASTER, self.rate * FASTER]
+        weights = [] if fixed else [self.C / WIDER, self.C * WIDER]
+        return [self, *(replace(self, rate=rate) for rate in rates), *(replace(self, C=C) for C in weights)]
 
 
-PERCEPTRON = SgdTrial("perceptron", 1.0, 1.0)
+PERCEPTRON = LearnerTrial("perceptron", 1.0, 1.0)
+
+
+def duals_fit(N: int, Y: int) -> bool:
+    """Whether the dual variables of so many documents and labels may be in memory."""
+    return 4 * N * padded(Y) <= DUAL_BYTES
 
 
 def tried_learner(
-    task: DocumentTask, rows: SparseRows, C: float, settings: DocumentSettings, N: int
-) -> SgdTrial:
+    task: DocumentTask, rows: SparseRows, chosen: Chosen, settings: DocumentSettings, N: int
+) -> LearnerTrial:
     """The trial that is right most often on documents of a sample that were not learnt.
 
     The best weight and step size change as documents are added. So all trials are made on a few thousand documents;
-    then those near the best one of each loss on six times as many, and so on. If C is given, the loss is
-    that of logistic regression and only the step size is tried.
+    then those near the best one of each loss on six times as many, and so on.
 
-    N: documents of the whole training set, which decides on the number of passes
+    N: documents of the whole training set, which decides on the number of passes, and whether to train by SGD
     """
-    chosen = settings.C is None and settings.choose is not None
-    margins = HINGE if chosen and settings.sharding is None else ()
-    weights = {"logistic": {C, *LOGISTIC} if chosen else {C}, "hinge": set(margins)}
-    first = [SgdTrial(loss, c, rate) for loss, cs in weights.items() for c in sorted(cs) for rate in RATES]
-    leaders = [[trial for trial in first if trial.loss == loss] for loss in weights if weights[loss]]
+    free = settings.C is None and settings.choose is not None
+    leaders = _first_trials(chosen, settings, free, duals_fit(N, len(task.labels.classes)))
     few, most = (max(FEWEST, n * len(rows) // max(len(rows.ids), 1)) for n in TRIED_FEATURES)
     most = min(most, len(rows))
     count = min(few, most, CHOSEN_ON)
@@ -231,7 +276,7 @@ def tried_learner(
         which = np.arange(count) * len(rows) // count
         held = np.arange(count) % 3 == 2
         if not held.any() or held.all():
-            return SgdTrial("logistic", C, RATES[len(RATES) // 2])
+            return leaders[0][len(leaders[0]) // 2]
         right = partial(
             accuracy_of,
             rows.taken(which),
@@ -239,8 +284,9 @@ def tried_learner(
             held,
             len(task.labels.classes),
             passes_over(N) if count == most else PASSES,
+            settings.learner,
         )
-        found = sorted((_climbed(trials, right, not chosen) for trials in leaders), key=lambda pair: -pair[1])
+        found = sorted((_climbed(trials, right, not free) for trials in leaders), key=lambda pair: -pair[1])
         if count == most:
             return found[0][0]
         close = [trial for trial, share in found if share > found[0][1] - CLOSE]
@@ -248,9 +294,27 @@ def tried_learner(
         count = min(most, GROWN * count)
 
 
+def _first_trials(
+    chosen: Chosen, settings: DocumentSettings, free: bool, dual: bool
+) -> list[list[LearnerTrial]]:
+    """Trials by loss. free: whether C is to be chosen, and with it the loss, unless that is given."""
+    alone = not free or settings.learner is not None or settings.sharding is not None
+    if dual:
+        losses = [chosen.recipe, *(name for name in DUALS if name != chosen.recipe and not alone)]
+        weights = {loss: set(PENALTIES[loss] if free else ()) for loss in losses}
+        weights[chosen.recipe].add(chosen.C)
+        return [[LearnerTrial(loss, C) for C in sorted(cs)] for loss, cs in weights.items()]
+    losses = [_SGD_LOSSES.get(chosen.recipe, "logistic")] if alone else list(SGD_PENALTIES)
+    of_loss = {loss: SGD_PENALTIES[loss] if free else (chosen.C,) for loss in losses}
+    return [[LearnerTrial(loss, C, rate) for C in cs for rate in RATES] for loss, cs in of_loss.items()]
+
+
+_SGD_LOSSES = {"crammer-singer": "hinge"}
+
+
 def _climbed(
-    trials: Sequence[SgdTrial], right: Callable[[SgdTrial], float], fixed: bool
-) -> tuple[SgdTrial, float]:
+    trials: Sequence[LearnerTrial], right: Callable[[LearnerTrial], float], fixed: bool
+) -> tuple[LearnerTrial, float]:
     """The best trial and how often it is right: of those given, then of its neighbours while they are better."""
     known = {trial: right(trial) for trial in trials}
     while True:
@@ -262,20 +326,59 @@ def _climbed(
 
 
 def accuracy_of(
-    rows: SparseRows, gold: Ids, held: NDArray[np.bool_], Y: int, passes: int, trial: SgdTrial
+    rows: SparseRows,
+    gold: Ids,
+    held: NDArray[np.bool_],
+    Y: int,
+    passes: int,
+    given: CoordinateDual | None,
+    trial: LearnerTrial,
 ) -> float:
-    """The share of the held-out rows that SGD on the other rows gets right."""
+    """The share of the held-out rows that training on the other rows gets right."""
+    scores = held_out_scores(rows, gold, held, Y, passes, given, trial)
+    return float((scores.argmax(axis=1) == gold[held]).mean())
+
+
+def held_out_scores(
+    rows: SparseRows,
+    gold: Ids,
+    held: NDArray[np.bool_],
+    Y: int,
+    passes: int,
+    given: CoordinateDual | None,
+    trial: LearnerTrial,
+) -> NDArray[np.float32]:
+    """The scores [held-out rows, Y] by a model of the other rows. passes: of SGD"""
     learnt = DocumentExamples.of_rows(rows.taken(np.flatnonzero(~held)), gold[~held], Y)
     other = rows.taken(np.flatnonzero(held))
-    learner = _learner(rows.columns, Y, trial, len(learnt), passes)
+    learner = _learner(rows.columns, Y, trial, len(learnt), passes, given)
     learner = replace(learner, sizes=np.array([len(learnt)]))
     w = train_passes(learner, Problem(None, None, learnt), threads=1).made.w
     scores = np.zeros((len(other), Y), np.float32)
     choice_scores(other.native(1.0), w, 1, scores)
-    return float((scores.argmax(axis=1) == gold[held]).mean())
+    return scores
 
 
-def _learner(F: int, Y: int, trial: SgdTrial, N: int, passes: int) -> BlockChoice:
+def held_out_temperature(
+    task: DocumentTask, rows: SparseRows, trial: LearnerTrial, settings: DocumentSettings
+) -> float:
+    """The temperature at which scores of documents that were not learnt are probabilities, of a third of a sample."""
+    count = min(len(rows), max(FEWEST, TRIED_FEATURES[1] * len(rows) // max(len(rows.ids), 1)))
+    which = np.arange(count) * len(rows) // max(count, 1)
+    held, gold, Y = np.arange(count) % 3 == 2, task.labels.taken(which).ids, len(task.labels.classes)
+    if len(np.unique(gold[~held])) < 2 or not held.any():
+        return 1.0
+    scores = held_out_scores(rows.taken(which), gold, held, Y, PASSES, settings.learner, trial)
+    return fitted_temperature(scores, gold[held])
+
+
+def _learner(
+    F: int, Y: int, trial: LearnerTrial, N: int, passes: int, given: CoordinateDual | None = None
+) -> BlockChoice | BlockDual:
+    """The learner of a trial. given: the settings of dual ascent; C is that of the trial"""
+    if trial.rate is None:
+        dual = DUALS[trial.loss](C=trial.C) if given is None else replace(given, C=trial.C)
+        return BlockDual(dual=suited(dual, True, N), mixed=MIXED, F=F, Y=Y)
     return BlockChoice(
         loss=trial.loss, l2=1 / (trial.C * max(N, 1)), rate=trial.rate, epochs=passes, mixed=MIXED, F=F, Y=Y
     )
@@ -314,9 +417,9 @@ def train_documents(
     """Learn from a cache. task: how the model is finished; its documents do not count."""
     encoder = DocumentEncoder.loaded(modelfile.read(folder / ENCODER))
     header = cache.header
-    trial = SgdTrial(header["loss"], header["C"], header["rate"])
+    trial = LearnerTrial(header["loss"], header["C"], header["rate"])
     F, Y, N = encoder.n_features, len(cache.labels), len(cache)
-    learner: Any = _learner(F, Y, trial, N, passes_over(N))
+    learner: Any = _learner(F, Y, trial, N, passes_over(N), settings.learner)
     if settings.online is not None:
         online = settings.online
         learner = replace(learner, l2=0.0, epochs=online.epochs, average=online.average, falling=False)
@@ -338,7 +441,8 @@ def train_documents(
 
     def model(weights: ChoiceWeights) -> Any:
         masses = np.array(header["counts"], np.float64)
-        return finished(task, encoder, weights, None, masses)[0]
+        made = finished(task, encoder, weights, None, masses)[0]
+        return replace(made, calibration=Calibration(header.get("temperature", 1.0)))
 
     training = train_in_place(
         settings,

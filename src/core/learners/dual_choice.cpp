@@ -62,8 +62,9 @@ CHAFFINCH_INLINE float threshold(std::int64_t S, const float* D, float beta, flo
 } // namespace
 
 DualCrammerSinger::DualCrammerSinger(const features::Examples& examples, std::span<const std::int32_t> y,
-                                     std::span<const float> C, std::int64_t Y, bool squared, bool shrinking)
-    : RestingSolver(examples, Y), y_(y.begin(), y.end()), C_(C.begin(), C.end()), norm_(norms(x_)), squared_(squared), shrinking_(shrinking),
+                                     std::span<const float> C, std::int64_t Y, bool squared, bool shrinking,
+                                     std::span<float> given)
+    : RestingSolver(examples, Y, given), y_(y.begin(), y.end()), C_(C.begin(), C.end()), norm_(norms(x_)), squared_(squared), shrinking_(shrinking),
       resting_(static_cast<std::size_t>(examples.N())) {}
 
 void DualCrammerSinger::wake() {
@@ -205,8 +206,9 @@ void DualLogistic::add_losses(std::int64_t begin, std::int64_t end, const float*
     }
 }
 
-DualLogistic::DualLogistic(const features::Examples& examples, std::span<const float> q, std::span<const float> C, std::int64_t Y, bool whole)
-    : DualSolver(examples, Y, whole), C_(C.begin(), C.end()), norm_(norms(x_)),
+DualLogistic::DualLogistic(const features::Examples& examples, std::span<const float> q, std::span<const float> C, std::int64_t Y,
+                           bool whole, std::span<float> given)
+    : DualSolver(examples, Y, whole, given), C_(C.begin(), C.end()), norm_(norms(x_)),
       q_(static_cast<std::size_t>(examples.N() * machine::padded(Y))) {
     for (std::int64_t n = 0; n < x_.N(); ++n) std::copy_n(q.data() + n * Y, Y, q_.data() + n * S());
     m_ = q_;

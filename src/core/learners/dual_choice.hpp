@@ -27,7 +27,7 @@ class DualCrammerSinger : public RestingSolver {
     DualCrammerSinger(const features::Examples& examples,
                       std::span<const std::int32_t> y, // [N]  the label of each example
                       std::span<const float> C,        // [N]  penalty of each example
-                      std::int64_t Y, bool squared, bool shrinking);
+                      std::int64_t Y, bool squared, bool shrinking, std::span<float> given = {});
 
     struct Pass {
         float violation = 0; // the largest of an example's optimality
@@ -53,12 +53,13 @@ class DualLogistic : public DualSolver {
     DualLogistic(const features::Examples& examples,
                  std::span<const float> q, // [N][Y]  target distributions
                  std::span<const float> C, // [N]
-                 std::int64_t Y, bool whole = false); // whole: of SharedRows
+                 std::int64_t Y, bool whole = false, std::span<float> given = {}); // whole: of SharedRows
 
     // One pass in this order; returns the gap sum_n C_n (loss_n + its conjugate's share) met on the way.
     double pass(std::span<const std::int64_t> order);
 
     void restart() override;
+    void resume(std::span<const float> duals) override { std::ranges::copy(duals, m_.begin()); }
     const float* alpha() const { return m_.data(); } // [N][S]  m
 
   private:

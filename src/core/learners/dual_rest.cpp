@@ -128,8 +128,8 @@ CHAFFINCH_HOT static void descend_three(const Stripe& s) { descend<3>(s); }
 
 DualRest::DualRest(const features::Examples& examples, std::span<const std::int64_t> label_ptr,
                    std::span<const std::int32_t> labels, std::span<const float> C, std::int64_t Y, MarginLoss loss,
-                   bool shrinking)
-    : RestingSolver(examples, Y), loss_(loss), shrinking_(shrinking && loss != MarginLoss::squared), C_(C.begin(), C.end()),
+                   bool shrinking, std::span<float> given)
+    : RestingSolver(examples, Y, given), loss_(loss), shrinking_(shrinking && loss != MarginLoss::squared), C_(C.begin(), C.end()),
       label_ptr_(label_ptr.begin(), label_ptr.end()), labels_(labels.begin(), labels.end()) {
     const std::int64_t N = x_.N(), S = machine::padded(Y);
     signs_.assign(static_cast<std::size_t>(N * S), 0.0f);

@@ -30,7 +30,7 @@ class DualRest : public RestingSolver {
              std::span<const std::int64_t> label_ptr, // [N+1]  the labels of each example
              std::span<const std::int32_t> labels,    //        each in [0, Y)
              std::span<const float> C,                // [N]    penalty of each example
-             std::int64_t Y, MarginLoss loss, bool shrinking);
+             std::int64_t Y, MarginLoss loss, bool shrinking, std::span<float> given = {});
 
     // One pass over the examples in this order; violation [Y] receives the largest of each label's optimality. Returns
     // the duality gap met on the way: each example's share under the weights that it found.

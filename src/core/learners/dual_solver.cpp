@@ -81,7 +81,7 @@ void DualSolver::weights(float* w) const {
 }
 
 machine::AlignedVector<float> DualSolver::release() {
-    return x_.spread(std::move(w_), S(), [&](std::int64_t n, float* d) { coefficients(n, d); });
+    return x_.spread(std::move(held_), S(), [&](std::int64_t n, float* d) { coefficients(n, d); });
 }
 
 void DualSolver::take_out(std::span<const std::int64_t> which) {

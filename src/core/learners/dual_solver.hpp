@@ -28,6 +28,9 @@ class DualSolver {
 
     // Weights [F+1][S] that other examples have moved as well; every feature must be shared.
     void load(std::span<const float> w) { std::ranges::copy(w, w_.begin()); }
+
+    // The dual variables [N][S] of an earlier pass.
+    virtual void resume(std::span<const float> duals) = 0;
     bool whole() const { return x_.whole(); }
 
     std::int64_t S() const { return machine::padded(Y_); }
@@ -36,8 +39,13 @@ class DualSolver {
     virtual void restart() { std::ranges::fill(w_, 0.0f); }
 
   protected:
-    DualSolver(const features::Examples& examples, std::int64_t Y, bool whole = false)
-        : x_(examples, whole), Y_(Y), w_(static_cast<std::size_t>((x_.rows().F + 1) * machine::padded(Y))) {}
+    // given: weights [F+1][S] of the caller, which are moved instead of the solver's own; every feature is then shared
+    DualSolver(const features::Examples& examples, std::int64_t Y, bool whole = false, std::span<float> given = {})
+        : x_(examples, whole || !given.empty()), Y_(Y),
+          held_(given.empty() ? static_cast<std::size_t>((x_.rows().F + 1) * machine::padded(Y)) : 0),
+          w_(given.empty() ? std::span<float>(held_) : given) {}
+    DualSolver(DualSolver&&) = default;
+    DualSolver& operator=(DualSolver&&) = default;
 
     // d_n [S].
     virtual void coefficients(std::int64_t n, float* d) const = 0;
@@ -51,7 +59,8 @@ class DualSolver {
 
     SharedRows x_;
     std::int64_t Y_;
-    machine::AlignedVector<float> w_; // [shared features + 1][S]
+    machine::AlignedVector<float> held_;
+    std::span<float> w_; // [shared features + 1][S]
 };
 
 // Variables a_n [S] that are zero at first, some of which may rest.
@@ -64,11 +73,12 @@ class RestingSolver : public DualSolver {
     void forget(std::span<const std::int64_t> which);
     void restart() override;
 
+    void resume(std::span<const float> duals) override { std::ranges::copy(duals, alpha_.begin()); }
     const float* alpha() const { return alpha_.data(); } // [N][S]
 
   protected:
-    RestingSolver(const features::Examples& examples, std::int64_t Y)
-        : DualSolver(examples, Y), alpha_(static_cast<std::size_t>(examples.N() * machine::padded(Y))) {}
+    RestingSolver(const features::Examples& examples, std::int64_t Y, std::span<float> given = {})
+        : DualSolver(examples, Y, false, given), alpha_(static_cast<std::size_t>(examples.N() * machine::padded(Y))) {}
 
     machine::AlignedVector<float> alpha_; // [N][S]
 };
