@@ -1,5 +1,6 @@
 """Linear classifiers of documents that come in blocks, by dual coordinate ascent."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +24,8 @@ class BlockDual(Learner):
     """The steps of a dual learner, in an order that needs a few blocks of documents in memory at a time.
 
     Weights and the dual variables of all documents stay in memory: no step size is needed, and a few passes come near
-    the optimum. The number of passes is fixed, and no variable is shrunk.
+    the optimum. Training stops as it does in memory: when no condition of optimality is violated by more than the
+    tolerance, or for the likelihood when the gap is small. No variable is shrunk.
 
     dual:  :class:`DualRidge`, :class:`DualCrammerSinger` or :class:`DualLogistic`, with C and the number of passes
     sizes: int64 [blocks], of documents that are in memory as a whole; None: the examples are :class:`ExampleBlocks`
@@ -43,6 +45,7 @@ class BlockDual(Learner):
         w = np.zeros((self.F + 1, padded(self.Y)), np.float32)
         duals = np.zeros((N, padded(self.Y)), np.float32)
         first, done, missed, pace = 1, 0, 0.0, Pace("documents")
+        summed = isinstance(self.dual, DualLogistic)  # gaps add up, of violations the largest counts
         if state is not None:
             w[:], duals[:] = state["w"], state["duals"]
             first, done, missed = int(state["place"][0]), int(state["place"][1]), float(state["missed"][0])
@@ -76,13 +79,18 @@ class BlockDual(Learner):
                     more = self._run(solver, mixture.order, threads)
                     duals[which] = solver.alpha()
                     del solver, here
-                missed = max(missed, more)
+                missed = missed + more if summed else max(missed, more)
                 rate = pace(len(which))
                 if number < len(order):
                     state_here = partial(kept, epoch, number, missed)
                     yield Pass(epoch, rate, None, most, state=state_here, part=(number, len(order)))
-            scores, done, missed = {"missed": missed}, 0, 0.0
-            yield Pass(epoch, scores, model, most, state=partial(kept, epoch + 1, 0, 0.0), finish=finished)
+            left = missed / (N * math.log(max(self.Y, 2))) if summed else missed
+            after = epoch + 1 if left > self.dual.tolerance else most + 1
+            done, missed = 0, 0.0
+            state_after = partial(kept, after, 0, 0.0)
+            yield Pass(epoch, {"missed": left}, model, most, state=state_after, finish=finished)
+            if after > most:
+                return
         if first > most:
             yield Pass(most, {}, model, state=dict, finish=finished)
 
@@ -119,9 +127,9 @@ class BlockDual(Learner):
         return _core.DualRest(data.rows(), data.label_ptr, data.labels, C, self.Y, loss, False, w)
 
     def _run(self, solver: Any, order: NDArray[np.int64], threads: int) -> float:
-        """A step for each document in this order; the largest violation, or for the likelihood the mean gap."""
+        """A step for each document in this order; the largest violation, or for the likelihood the gap divided by C."""
         if isinstance(self.dual, DualLogistic):
-            return float(solver.run(order)) / (self.dual.C * max(len(order), 1))
+            return float(solver.run(order)) / self.dual.C
         if isinstance(self.dual, DualCrammerSinger):
             return float(solver.run(order)[0])
         violation = np.zeros(self.Y, np.float32)
