@@ -189,52 +189,52 @@ def test_the_interval_of_a_saving_is_that_of_a_mean_if_the_saving_is_linear() ->
     assert worse.saving("doubt") is None
 
 
-def test_commands_write_a_queue_for_tools_and_curves(
-    run: Runner,  # noqa: F811
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def posts(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runner:  # noqa: F811
+    """The command line in a folder with train.conll and test.conll."""
     monkeypatch.chdir(tmp_path)
     assert run("samples", "posts", "-o", ".", "--size", "200").code == 0
-    assert run("train", "train.conll", "-o", "m.chaff", "--folds", "2").code == 0
-    found = run("next", "m.chaff", "test.conll", "-n", "10", "-o", "q.jsonl")
+    return run
+
+
+def test_commands_write_a_queue_for_tools_and_curves(posts: Runner) -> None:
+    assert posts("train", "train.conll", "-o", "m.chaff", "--folds", "2").code == 0
+    found = posts("next", "m.chaff", "test.conll", "-n", "10", "-o", "q.jsonl")
     assert found.code == 0, found.err
     assert "8 rows chosen, 2 drawn at random" in found.err
     rows = [json.loads(line) for line in Path("q.jsonl").read_text().splitlines()]
     assert [row["chosen"] for row in rows].count("audit") == 2
     assert rows[0]["doubt"] == max(row["doubt"] for row in rows if row["chosen"] == "doubt")
-    assert run("next", "m.chaff", "test.conll", "-n", "4", "-o", "t.json", "--to", "label-studio").code == 0
+    assert posts("next", "m.chaff", "test.conll", "-n", "4", "-o", "t.json", "--to", "label-studio").code == 0
     assert all("predictions" in task for task in json.loads(Path("t.json").read_text()))
-    found = run("next", "m.chaff", "test.conll", "-n", "10", "-o", "q.conll", "--audit-file", "a.conll")
+    found = posts("next", "m.chaff", "test.conll", "-n", "10", "-o", "q.conll", "--audit-file", "a.conll")
     assert found.code == 0
     assert Path("a.conll").read_text().count("\n\n") == 2
-    assert run("next", "test.conll", "-n", "5", "-o", "s.jsonl").code == 0
-    assert run("next", "m.chaff", "-", "-n", "5").code == 2
-    assert run("next", "m.chaff", "test.conll", "--strategy", "best", "-o", "x.jsonl").code == 2
-    found = run("simulate", "train.conll", "--start", "10", "--batch", "10", "--rounds", "2", "--seeds", "2")
+    assert posts("next", "test.conll", "-n", "5", "-o", "s.jsonl").code == 0
+    assert posts("next", "m.chaff", "-", "-n", "5").code == 2
+    assert posts("next", "m.chaff", "test.conll", "--strategy", "best", "-o", "x.jsonl").code == 2
+    found = posts(
+        "simulate", "train.conll", "--start", "10", "--batch", "10", "--rounds", "2", "--seeds", "2"
+    )
     assert found.code == 0, found.err
     assert "doubt" in found.out
     told = ["--start", "10", "--batch", "10", "--rounds", "1", "--seeds", "1", "--report", "c.html", "--json"]
-    found = run("simulate", "-d", "questions", *told)
+    found = posts("simulate", "-d", "questions", *told)
     assert set(json.loads(found.out)["curves"]) == {"random", "doubt", "typical"}
     assert "<svg" in Path("c.html").read_text()
 
 
 def test_a_tagger_that_decides_label_by_label_has_scored_spans_in_queues_and_predictions(
-    run: Runner,  # noqa: F811
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    posts: Runner,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run("samples", "posts", "-o", ".", "--size", "200").code == 0
-    assert run("train", "train.conll", "-o", "m.chaff", "--recipe", "greedy", "--folds", "2").code == 0
-    found = run("next", "m.chaff", "test.conll", "-n", "10", "-o", "q.jsonl")
+    assert posts("train", "train.conll", "-o", "m.chaff", "--recipe", "greedy", "--folds", "2").code == 0
+    found = posts("next", "m.chaff", "test.conll", "-n", "10", "-o", "q.jsonl")
     assert found.code == 0, found.err
     rows = [json.loads(line) for line in Path("q.jsonl").read_text().splitlines()]
     scores = [s["score"] for row in rows for s in row["spans"]]
     assert scores
     assert all(0 < score <= 1 for score in scores)
-    found = run("predict", "m.chaff", "test.conll", "--json", "--probabilities")
+    found = posts("predict", "m.chaff", "test.conll", "--json", "--probabilities")
     assert found.code == 0, found.err
     told = [json.loads(line)["spans"] for line in found.out.splitlines()]
     spans = chaffinch.load("m.chaff").predict_spans([d.words() for d in corpus.read("test.conll")])
