@@ -22,14 +22,14 @@ from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.recipes.document_blocks import (
     ENCODER,
     PASSES,
-    Chosen,
     DocumentSettings,
     LearnerTrial,
+    TextChoice,
     build_cache,
+    choose_trial,
     made_examples,
     raw_rows,
     sample_task,
-    tried_learner,
     weighted_rows,
 )
 from chaffinch.recipes.text_features import TextFeatures
@@ -362,7 +362,7 @@ def test_trials_go_beyond_the_grid_and_follow_the_best_to_more_documents(
     spool = TextSpool(tmp_path)
     spool.add(*documents(600))
     settings = DocumentSettings(TextFeatures.of("words"), choose=lambda task, all_seen: None)  # type: ignore[arg-type,return-value]
-    chosen = Chosen(TextFeatures.of("words"), "words", "logistic", 1.0)
+    chosen = TextChoice(TextFeatures.of("words"), "words", "logistic", 1.0)
     task = sample_task(spool, 600, settings)
     _, rows = task.encoded()
     monkeypatch.setattr("chaffinch.recipes.document_blocks.CHOSEN_ON", 100)
@@ -379,20 +379,20 @@ def test_trials_go_beyond_the_grid_and_follow_the_best_to_more_documents(
         return float(1 - 0.01 * away - 0.005 * (trial.loss not in ("hinge", "crammer-singer")))
 
     monkeypatch.setattr("chaffinch.recipes.document_blocks.accuracy_of", peaked)
-    best = tried_learner(task, rows, chosen, settings, 1_000_000)
+    best = choose_trial(task, rows, chosen, settings, 1_000_000)
     assert (best.loss, best.rate) == ("crammer-singer", None)
     assert 0.01 < best.C < 0.012
-    best = tried_learner(task, rows, chosen, settings, 1_000_000_000)  # too many for dual variables
+    best = choose_trial(task, rows, chosen, settings, 1_000_000_000)  # too many for dual variables
     assert best.loss == "hinge"
     assert best.rate == pytest.approx(0.0078125)
     assert 0.01 < best.C < 0.012
     assert {n for n, _ in tried} == {100, 600}
     assert {passes for _, passes in tried} == {PASSES}
     for many, rate in ((1_000_000, None), (1_000_000_000, 0.0078125)):
-        only = tried_learner(task, rows, replace(chosen, C=7.0), replace(settings, C=7.0), many)
+        only = choose_trial(task, rows, replace(chosen, C=7.0), replace(settings, C=7.0), many)
         assert (only.loss, only.C, only.rate) == ("logistic", 7.0, rate)
     margin = replace(chosen, recipe="ridge")
-    named = tried_learner(task, rows, margin, replace(settings, learner=DualRidge()), 1_000_000)
+    named = choose_trial(task, rows, margin, replace(settings, learner=DualRidge()), 1_000_000)
     assert named.loss == "ridge"
     spool.close()
 

@@ -227,7 +227,7 @@ def test_training_of_folds_stops_after_the_passes_that_rank(monkeypatch, lines):
     monkeypatch.setattr(tags, "MOST_PASSES", {"crf": 3})
     table = TokenTable.from_lists({"w": lines[0], "y": lines[1]})
     race = tags._Race(TaggingTask(table=table, columns=("w",), threads=1), None, table.n_tokens)
-    race.measured(race.best, 1)
+    race.measure(race.best, 1)
     passes = race.spent / race.parts[0][0].n_tokens - tags.ENCODING
     step, by_label, _ = tags.WORK["crf"]
     assert passes / (step + by_label * race.labels) == pytest.approx(3)

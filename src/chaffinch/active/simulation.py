@@ -223,7 +223,7 @@ def simulate(
     key, done, total = score or kind.scores[0], 0, len(names) * len(seeds) * (rounds + 1)
     for seed in seeds:
         for name in names:
-            run = _Run(kind, corpus, texts, spread, start, seed, cold=name != BASELINE)
+            run = _StrategyRun(kind, corpus, texts, spread, start, seed, cold=name != BASELINE)
             curve: list[tuple[float, ...]] = []
             corrections = 0.0
             for step in range(rounds + 1):
@@ -248,7 +248,7 @@ def simulate(
     return Simulation(curves, kind.unit, key, size(test))
 
 
-class _Run:
+class _StrategyRun:
     """One strategy with one seed: the labelled rows and the remaining ones."""
 
     def __init__(

@@ -113,7 +113,7 @@ def closed_pipe() -> Iterator[None]:
 
 
 @contextmanager
-def told_once() -> Iterator[None]:
+def tell_once() -> Iterator[None]:
     """Print warnings about data as one line on stderr, each only once."""
     told: set[str] = set()
     with warnings.catch_warnings():
@@ -136,7 +136,7 @@ def main() -> None:
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  (None where the caller closed it)
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     try:
-        with told_once():
+        with tell_once():
             typer.main.get_command(app)(prog_name="chaffinch")
     except ChaffinchError as e:
         _fail(str(e))

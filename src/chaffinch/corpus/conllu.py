@@ -66,7 +66,7 @@ def read(path: str | Path, *, losses: Losses | None = None, **settings: Any) -> 
                 if groups[n] != number:
                     number = groups[n]
                     group = named or str(number)
-                sentence = _Sentence(path, lines[n], rows[bounds[n] : bounds[n + 1]], fields)
+                sentence = _SentenceRows(path, lines[n], rows[bounds[n] : bounds[n + 1]], fields)
                 try:
                     made = sentence.document(names, options, group)
                 except DataError as e:
@@ -122,7 +122,7 @@ def looks_like(_name: str, head: bytes) -> bool:
 
 
 @dataclass(frozen=True)
-class _Sentence:
+class _SentenceRows:
     """The rows of one sentence, its comments, and where it begins in its file."""
 
     path: str | Path

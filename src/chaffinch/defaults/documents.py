@@ -165,7 +165,7 @@ def choose(
     labels = task.labels
     if not task.text or len(task.X) < FEWEST or len(labels.classes) < 2:
         return task, default, None
-    kinds = _Encoded(task, left.features)
+    kinds = _EncodedDocuments(task, left.features)
     if len(np.unique(first_labels(kinds.problem_of_labels()))) < 2:
         return task, default, None
     names, tried, sample = _first_round(kinds)
@@ -236,7 +236,7 @@ def suited_kinds(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-class _Encoded:
+class _EncodedDocuments:
     """Documents under each kind of features: a sample of them, or all; each is encoded once."""
 
     def __init__(self, task: DocumentTask, names: tuple[str, ...] | None) -> None:
@@ -292,7 +292,7 @@ class _Encoded:
         return self._held_out[name]
 
 
-def _first_round(kinds: _Encoded) -> tuple[list[str], dict[str, float], int]:
+def _first_round(kinds: _EncodedDocuments) -> tuple[list[str], dict[str, float], int]:
     """The best kinds of features on a sample, the accuracy of each kind, and the size of the sample."""
     N = len(kinds.task.X)
     if len(kinds.names) == 1:
@@ -336,7 +336,7 @@ def _first_round(kinds: _Encoded) -> tuple[list[str], dict[str, float], int]:
     return names, {name: one.accuracy for name, one in best.items()}, len(task.X)
 
 
-def _second_round(kinds: _Encoded, left: Open, names: list[str], sample: int) -> list[Measured]:
+def _second_round(kinds: _EncodedDocuments, left: Open, names: list[str], sample: int) -> list[Measured]:
     """The leading recipes and penalties with the kinds of features that are left, measured on all folds.
 
     sample: number of documents of the first round; if the budget allows fewer, only the first kind is kept
@@ -369,7 +369,7 @@ def _second_round(kinds: _Encoded, left: Open, names: list[str], sample: int) ->
     return [one for led in leading if (one := measure(led.candidate, range(FOLDS))) is not None]
 
 
-def _affordable(kinds: _Encoded, left: Open, names: list[str]) -> int:
+def _affordable(kinds: _EncodedDocuments, left: Open, names: list[str]) -> int:
     """The number of documents on which the second round stays within its budget."""
     N, Y = len(kinds.task.X), len(kinds.task.labels.classes)
     largest = max((kinds.whole(name)[1] for name in names), key=lambda rows: len(rows.ids))

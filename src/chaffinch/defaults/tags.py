@@ -161,7 +161,7 @@ class MeasuredTagger:
 
 
 @dataclass(frozen=True)
-class Settled:
+class TaggingPlan:
     """The task with its features, the config of the recipe, and how it was chosen.
 
     known: models of the recipe, each with sentences that it was not trained on; empty if not all sentences were used
@@ -175,14 +175,14 @@ class Settled:
     folds: int | None = None
 
 
-def choose(task: TaggingTask, config: Any = None) -> Settled:
+def choose(task: TaggingTask, config: Any = None) -> TaggingPlan:
     """Choose what is not given: the features if the task names none, the recipe if there is no config."""
     default = TAGGERS.by_name(DEFAULT_TAGGER).config() if config is None else config
     if not _is_open(task, default) or (config is not None and task.features is not None):
-        return Settled(task, default)
+        return TaggingPlan(task, default)
     race = _Race(_sampled(task), config, task.table.n_tokens)
-    if race.measured(race.best, 1) is None:
-        return Settled(task, default)
+    if race.measure(race.best, 1) is None:
+        return TaggingPlan(task, default)
     if task.features is None:
         for name in OTHERS.get(race.best.features, ()):
             race.meet(replace(race.best, features=name), PRESET_LEAD)
@@ -195,9 +195,9 @@ def choose(task: TaggingTask, config: Any = None) -> Settled:
             if one.after is not None and (lead := leads.get(one.after)) is not None and lead <= one.least:
                 continue
             leads[one] = race.meet(TagCandidate(race.best.features, one.recipe, one.settings), one.needed)
-    found, best = race.best, race.measured(race.best, FOLDS)
+    found, best = race.best, race.measure(race.best, FOLDS)
     if best is None:
-        return Settled(task, default)
+        return TaggingPlan(task, default)
     whole = race.task.table.n_sentences == task.table.n_sentences
     chosen = DefaultChoice(
         features=found.features,
@@ -218,8 +218,8 @@ def choose(task: TaggingTask, config: Any = None) -> Settled:
     features = found.features if task.features is None else task.features
     ready = replace(task, features=features)
     if whole and race.spent <= CHEAP * race.work(found.recipe, race.tokens):
-        return Settled(ready, default, chosen, folds=CALIBRATION_FOLDS)
-    return Settled(ready, default, chosen, race.held(found) if whole else ())
+        return TaggingPlan(ready, default, chosen, folds=CALIBRATION_FOLDS)
+    return TaggingPlan(ready, default, chosen, race.held(found) if whole else ())
 
 
 GIVEN = "given features"
@@ -269,7 +269,7 @@ class _Race:
         for count in range(1, FOLDS + 1):
             if not self._affordable(candidate, count):
                 break
-            ours, other = self.measured(candidate, count), self.measured(self.best, count)
+            ours, other = self.measure(candidate, count), self.measure(self.best, count)
             if ours is None or other is None:
                 break
             lead = ours.lead(other)
@@ -287,7 +287,7 @@ class _Race:
         self._folds.pop(candidate, None)  # its models are not needed any more
         return first
 
-    def measured(self, candidate: TagCandidate, count: int) -> MeasuredTagger | None:
+    def measure(self, candidate: TagCandidate, count: int) -> MeasuredTagger | None:
         """The predictions of the first folds; None if the candidate cannot be trained on one of them."""
         folds = self._folds.setdefault(candidate, [])
         while len(folds) < count:

@@ -134,7 +134,7 @@ class RayEngine:
     def close(self) -> None:
         """End the actors; the cluster stays."""
         for actor in self._actors:
-            _ended(actor)
+            _end(actor)
         self._actors, self._owner, self._key = [], {}, ""
 
     def _assign(self, ray: Any, key: str, K: int) -> None:
@@ -167,14 +167,14 @@ class RayEngine:
             if time.monotonic() - begun > self.patience:
                 break
         for actor in fresh.values():  # their cores went to others
-            _ended(actor)
+            _end(actor)
         if not self._actors:
             raise self._no_core(ray)
 
     def _replace(self, ray: Any, lost: list[Any]) -> set[int]:
         """Give the shards of lost actors to others: the numbers of these shards."""
         for actor in lost:
-            _ended(actor)
+            _end(actor)
         self._actors = [actor for actor in self._actors if actor not in lost]
         orphans = {k for k, actor in self._owner.items() if actor in lost}
         if not self._actors:
@@ -243,7 +243,7 @@ def _is_late(others: float, waited: float) -> bool:
     return waited > LATE + LATE_TIMES * others
 
 
-def _ended(actor: Any) -> None:
+def _end(actor: Any) -> None:
     import ray
 
     try:

@@ -20,7 +20,7 @@ from chaffinch.learners.choice_gradient import ChoicePerceptron
 from chaffinch.learners.dual import CoordinateDual
 from chaffinch.progress import Listener
 from chaffinch.recipes.classifiers import CLASSIFIERS
-from chaffinch.recipes.document_blocks import DUALS, Chosen, DocumentSettings, build_cache
+from chaffinch.recipes.document_blocks import DUALS, DocumentSettings, TextChoice, build_cache
 from chaffinch.recipes.document_task import DocumentTask
 from chaffinch.recipes.text_features import DEFAULT, TextFeatures
 
@@ -83,7 +83,7 @@ def settings_of(classifier: Any, on_epoch: Listener) -> DocumentSettings:
 
 def _chosen(
     recipe: str | None, fixed: Mapping[str, Any], given: bool, task: DocumentTask, all_seen: bool
-) -> Chosen:
+) -> TextChoice:
     """Features, recipe and penalty, chosen on a sample by cross-validation.
 
     If the sample is all documents, the choice is that of training in memory. Otherwise n-grams of characters must be
@@ -118,7 +118,7 @@ class _Choice:
     right: whether each document of the sample was right; None if not all were predicted
     """
 
-    chosen: Chosen
+    chosen: TextChoice
     accuracy: float = 0.0
     error: float = 0.0
     right: NDArray[np.bool_] | None = None
@@ -141,7 +141,7 @@ def _choice(
     """The choice among kinds of features."""
     ready, config, choice = choose(task, recipe, fixed, given, names)
     name = "given features" if given else DEFAULT if choice is None else choice.features
-    chosen = Chosen(
+    chosen = TextChoice(
         ready.features or TextFeatures.of(None), name, CLASSIFIERS.by_config(config).name, float(config.C)
     )
     if choice is None:
@@ -158,7 +158,7 @@ def _dear(features: TextFeatures | None) -> bool:
     return features is not None and any("char" in kind.get("unit", "") for kind, _ in features.ngrams)
 
 
-def spooled(examples: Iterable[tuple[Any, Any]], spool: TextSpool) -> None:
+def spool_all(examples: Iterable[tuple[Any, Any]], spool: TextSpool) -> None:
     """Write pairs of a text and its label to a spool."""
     coming = iter(examples)
     while batch := list(islice(coming, BATCH)):
@@ -190,7 +190,7 @@ def cached_documents(
         if not source or not (place / DOCUMENTS).exists():
             spool = TextSpool(place)
             try:
-                spooled(examples, spool)
+                spool_all(examples, spool)
                 build_cache(spool, place, DOCUMENTS, settings, source)
             finally:
                 spool.close()

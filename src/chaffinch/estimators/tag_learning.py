@@ -176,7 +176,7 @@ class TagLearning(TagPredictions):
         elif (near := self._near(change, learnt, lesson, taught)) is not None:
             trained = near
         else:
-            trained, learnt = self._trained_on_all(learnt, on_epoch, lesson, taught)
+            trained, learnt = self._train_on_all(learnt, on_epoch, lesson, taught)
             self._stepped = 0
         if trained.model is not self.model_:
             model, temperature = trained.model, getattr(self.model_, "temperature", 1.0)
@@ -232,7 +232,7 @@ class TagLearning(TagPredictions):
         if (made := corrected_chain(model, lesson, constraints, self.seed, self.threads)) is not None:
             yield made
 
-    def _trained_on_all(
+    def _train_on_all(
         self, learnt: Learnt, on_epoch: Listener, lesson: TokenTable | None, taught: int
     ) -> tuple[Trained, Learnt]:
         """A training on all sentences; a lesson of a few sentences is right afterwards, or refused."""

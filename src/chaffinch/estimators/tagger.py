@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from chaffinch import modelfile
 from chaffinch.cache import Cache
-from chaffinch.defaults.tags import Settled, choose
+from chaffinch.defaults.tags import TaggingPlan, choose
 from chaffinch.errors import ConfigError, warn_about_data
 from chaffinch.estimators.sentences import (
     UNKNOWN,
@@ -193,17 +193,17 @@ class Tagger(TagLearning):
             keep=True,
             sharding=self.sharding,
         )
-        settled = self._settled(task, config)
-        task, config = settled.task, settled.config
-        self.choice_ = None if settled.choice is None else settled.choice.as_dict()
+        plan = self._plan(task, config)
+        task, config = plan.task, plan.config
+        self.choice_ = None if plan.choice is None else plan.choice.as_dict()
         trained = TAGGERS.trained(task, config)
         self.model_, self.confidence_ = calibrate(
             task,
             TAGGERS.by_config(config),
             config,
             trained.model,
-            _calibration_folds(self.folds, settled),
-            settled.known,
+            _calibration_folds(self.folds, plan),
+            plan.known,
         )
         if not isinstance(X, TokenTable | Mapping):
             for remark in unread_remarks(columns, trained.model.columns):
@@ -221,10 +221,10 @@ class Tagger(TagLearning):
         self._trained_on = (train, task.weight) if certain else None
         return self
 
-    def _settled(self, task: TaggingTask, config: Any) -> Settled:
+    def _plan(self, task: TaggingTask, config: Any) -> TaggingPlan:
         """What is open is chosen, if that is wanted."""
         wanted = self._choice_wanted(self.choose)
-        return choose(task, None if self.recipe is None else config) if wanted else Settled(task, config)
+        return choose(task, None if self.recipe is None else config) if wanted else TaggingPlan(task, config)
 
     def _config(self) -> Any:
         """The recipe's config: the default one if the recipe is named, that of crf if it is to be chosen."""
@@ -257,11 +257,11 @@ class Tagger(TagLearning):
         return Tags(estimator_type=None, target_tags=TargetTags(required=True))
 
 
-def _calibration_folds(given: int | None, settled: Settled) -> int | None:
+def _calibration_folds(given: int | None, plan: TaggingPlan) -> int | None:
     """The number of models to train for calibration; None: by what is known, or by the size of the data."""
-    if getattr(settled.config, "start", None) is not None:
+    if getattr(plan.config, "start", None) is not None:
         return 0
-    return settled.folds if given is None else given
+    return plan.folds if given is None else given
 
 
 @dataclass(frozen=True)

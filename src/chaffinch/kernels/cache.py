@@ -52,14 +52,14 @@ class GramRows:
     def whole(self) -> NDArray[np.float32]:
         """The whole matrix [N, N], regardless of the memory bound."""
         if self._room is None or len(self._room) < len(self) or len(self._slots) < len(self):
-            self.given(self.kernel.gram(self.objects, threads=self.threads))
+            self.store(self.kernel.gram(self.objects, threads=self.threads))
             self.computed += len(self)
         elif any(n != slot for n, slot in self._slots.items()):  # rows came in another order
-            self.given(self._room[[self._slots[n] for n in range(len(self))]])
+            self.store(self._room[[self._slots[n] for n in range(len(self))]])
         assert self._room is not None
         return self._room
 
-    def given(self, K: NDArray[np.floating]) -> None:
+    def store(self, K: NDArray[np.floating]) -> None:
         """Store a whole matrix that is already computed."""
         self._room = self._checked(K)
         self._slots = OrderedDict((n, n) for n in range(len(self)))

@@ -96,7 +96,7 @@ def predict_stream(
         raise ConfigError("--on-error mark does not apply to Parquet, whose rows have types; use skip")
     model, rules = (model, asked.rules) if asked.rules is None else (kind.ruled(model, asked.rules), None)
     request = replace(asked, from_format=format, layout=asked.layout or BlockLayout(), rules=rules)
-    run = _Run(kind, model, request, on_error, _size(asked.data), listener)
+    run = _StreamedPrediction(kind, model, request, on_error, _size(asked.data), listener)
     with many_writers(asked.output) as output:
         joined = ParquetBlocks(output) if _writes_parquet(asked) else None
         for block in record_blocks(asked.data, format):
@@ -150,7 +150,7 @@ class ParquetBlocks(io.BytesIO):
 
 
 @dataclass
-class _Run:
+class _StreamedPrediction:
     kind: Kind
     model: Any
     request: PredictRequest

@@ -195,7 +195,7 @@ def ablate(
     """
     made = cells(base, axes, kind, grid)
     data = {name: fingerprint(splits[name]) for name in ("train", split)}
-    finished = {} if journal is None else dict(_journalled(journal))
+    finished = {} if journal is None else dict(_read_journal(journal))
     rows: list[Row] = []
     done, total = 0, len(made) * len(seeds)
     chosen = score
@@ -241,7 +241,7 @@ def _key(experiment: Experiment, kind: Kind, data: dict[str, str], split: str, s
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _journalled(path: Path) -> Iterator[tuple[str, CellRun]]:
+def _read_journal(path: Path) -> Iterator[tuple[str, CellRun]]:
     """The finished runs; an incomplete last line, left by an interruption, is removed and its cell run again."""
     if not path.exists():
         return

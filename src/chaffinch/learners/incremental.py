@@ -53,13 +53,18 @@ class SearchLearner(Learner):
             tally = EpochTally()
             for n in example_order(len(problem.examples), self.rule.seed, number).tolist():
                 x, y = problem.examples[n]
-                sentence = _Sentence(problem.structure, weights, x, importance[n])
+                sentence = _PartialLabelling(problem.structure, weights, x, importance[n])
                 self.learn(sentence, y.tolist(), number, draws, tally)
             yield self.epoch(number, tally, weights.scorer)
 
     @abstractmethod
     def learn(
-        self, sentence: "_Sentence", y: list[int], epoch: int, draws: Iterator[float], tally: "EpochTally"
+        self,
+        sentence: "_PartialLabelling",
+        y: list[int],
+        epoch: int,
+        draws: Iterator[float],
+        tally: "EpochTally",
     ) -> None:
         """Learn from one sentence."""
 
@@ -99,7 +104,12 @@ class DecisionLearner(SearchLearner):
         return 0.0 if self.anywhere and epoch == 1 else self.own
 
     def learn(
-        self, sentence: "_Sentence", y: list[int], epoch: int, draws: Iterator[float], tally: "EpochTally"
+        self,
+        sentence: "_PartialLabelling",
+        y: list[int],
+        epoch: int,
+        draws: Iterator[float],
+        tally: "EpochTally",
     ) -> None:
         """Decision by decision."""
         own = self.own_in(epoch)
@@ -113,7 +123,12 @@ class DecisionLearner(SearchLearner):
             self._learn_stretch(sentence, stretch, y, own, draws, tally)
 
     def _learn_forward(
-        self, sentence: "_Sentence", y: list[int], own: float, draws: Iterator[float], tally: "EpochTally"
+        self,
+        sentence: "_PartialLabelling",
+        y: list[int],
+        own: float,
+        draws: Iterator[float],
+        tally: "EpochTally",
     ) -> None:
         for t, known in enumerate(sentence.known):
             label = known
@@ -128,7 +143,7 @@ class DecisionLearner(SearchLearner):
 
     def _learn_stretch(
         self,
-        sentence: "_Sentence",
+        sentence: "_PartialLabelling",
         stretch: range,
         y: list[int],
         own: float,
@@ -182,7 +197,12 @@ class PrefixLearner(SearchLearner):
     searches = (Beam,)
 
     def learn(
-        self, sentence: "_Sentence", y: list[int], epoch: int, draws: Iterator[float], tally: "EpochTally"
+        self,
+        sentence: "_PartialLabelling",
+        y: list[int],
+        epoch: int,
+        draws: Iterator[float],
+        tally: "EpochTally",
     ) -> None:
         """The update of one sentence, if there is any."""
         tally.decisions += len(y)
@@ -193,7 +213,7 @@ class PrefixLearner(SearchLearner):
             sentence.update_prefix(y[: len(y_hat)], y_hat)
         sentence.weights.steps += 1
 
-    def _violation(self, sentence: "_Sentence", y: list[int]) -> list[int] | None:
+    def _violation(self, sentence: "_PartialLabelling", y: list[int]) -> list[int] | None:
         """The prefix to move away from; None if gold won."""
         beam, gold, worst, found = [_Prefix(0.0, [], (-1, 0))], 0.0, 0.0, None
         for t in range(len(y)):
@@ -269,7 +289,7 @@ class _Weights:
         return self.start.with_linear(self.linear.with_weights(w))
 
 
-class _Sentence:
+class _PartialLabelling:
     """A sentence being labelled: what is decided (-1: not yet), and what undecided positions score."""
 
     def __init__(self, chain: IncrementalChain, weights: _Weights, x: ContextFeatures, weight: float) -> None:

@@ -76,7 +76,7 @@ def taken(problem: Problem, which: NDArray[np.int64]) -> Problem:
     data: GramExamples = problem.examples
     part = replace(data, objects=data.objects.taken(which), y=data.y[which])
     if data.rows.fits:
-        part.rows.given(data.rows.whole()[np.ix_(which, which)])
+        part.rows.store(data.rows.whole()[np.ix_(which, which)])
     assert problem.weight is not None
     return replace(problem, examples=part, weight=problem.weight[which])
 

@@ -149,7 +149,7 @@ class LatentPerceptron(_LatentLearner):
 
         for epoch in range(1, self.epochs + 1):
             wrong = 0
-            for x, y, _ in _met(problem, self.seed, epoch):
+            for x, y, _ in _visits(problem, self.seed, epoch):
                 potentials = scorer.potentials(x)
                 shape, found = potentials.shape, latent.structure.argmax(potentials)
                 if not np.array_equal(latent.shown(found), y):
@@ -232,7 +232,7 @@ class LatentLikelihood(_LatentLearner):
         N = max(1, len(problem.examples))
         for epoch in range(1, self.epochs + 1):
             loss = 0.0
-            for t, (x, y, weight) in enumerate(_met(problem, self.seed, epoch)):
+            for t, (x, y, weight) in enumerate(_visits(problem, self.seed, epoch)):
                 step = self.rate * (1 - ((epoch - 1) * N + t) / (N * self.epochs))
                 value, change = observed_likelihood(problem.structure, scorer.potentials(x), y)
                 loss -= weight * value
@@ -252,7 +252,7 @@ def observed_likelihood(latent: Latent, potentials: Parts, y: Any) -> tuple[floa
     return seen - log_z, with_evidence - free
 
 
-def _met(problem: Problem, seed: int, epoch: int) -> Iterator[tuple[Any, Any, float]]:
+def _visits(problem: Problem, seed: int, epoch: int) -> Iterator[tuple[Any, Any, float]]:
     """The examples in the order of an epoch, with their weights."""
     weight = problem.weights()
     for n in example_order(len(problem.examples), seed, epoch).tolist():

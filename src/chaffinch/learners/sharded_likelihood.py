@@ -66,11 +66,11 @@ class ShardedLikelihood(ShardedLearner):
         frame = self.frame(problem)
         files, K = self.files(problem, frame), self.count(problem)
         view = _view(self.learner, problem, frame, K)
-        run = _Run(self.sharding.engine, view, files, threads)
+        run = _ShardedRun(self.sharding.engine, view, files, threads)
         return run.passes(state, lambda w: view.made(w, problem))
 
 
-class _Run:
+class _ShardedRun:
     """The driver of a likelihood's training."""
 
     def __init__(self, engine: Any, view: "LikelihoodView", files: Sequence[Path], threads: int) -> None:

@@ -43,7 +43,7 @@ def most_violated_by_slack(structure: Any, potentials: Parts, y: Any) -> Any:
     """The answer with the highest cost (1 + s(y) - s(y_n)); y itself if none is positive."""
     plane = _Plane(structure, potentials, y)
     rate, best = _edge(plane)
-    return best.answer if rate is None else _certified(plane, rate, best).answer
+    return best.answer if rate is None else _certify(plane, rate, best).answer
 
 
 class _Plane:
@@ -103,7 +103,7 @@ def _edge(plane: _Plane) -> tuple[float | None, Point]:
     return rate, best
 
 
-def _certified(plane: _Plane, rate: float, best: Point) -> Point:
+def _certify(plane: _Plane, rate: float, best: Point) -> Point:
     """The best of the k best, for a k large enough that no other answer can have a higher product."""
     k, seen = 4, 0
     while True:

@@ -107,7 +107,7 @@ class AlignmentFeatures:
         columns = _Columns(n * m)
         both = self._edges(columns, e, f)
         lower = [[w.lower() for w in side] for side in pair]
-        columns.named([self.lexicon.get((a, b), -1) for a in lower[0] for b in lower[1]])
+        columns.own([self.lexicon.get((a, b), -1) for a in lower[0] for b in lower[1]])
         rows = {"edge": columns.rows()}
         for side, at, name in ((0, SOURCE_AT, "source"), (1, TARGET_AT, "target")):
             best = both.max(axis=1 - side, initial=0.0)
@@ -205,7 +205,7 @@ class AlignmentFeatures:
             at["alone, kind"],
             np.array([1 if _is_mark(w) else 2 if _has_digit(w) else 0 for w in words], np.int64),
         )
-        columns.named(named)
+        columns.own(named)
         return columns.rows()
 
 
@@ -227,7 +227,7 @@ class _Columns:
         self._ids.append(column + which.reshape(-1).astype(np.int64))
         self._values.append(np.ones(self.P))
 
-    def named(self, ids: list[int]) -> None:
+    def own(self, ids: list[int]) -> None:
         """A feature of its own for some parts; -1 for none."""
         found = np.array(ids, np.int64)
         self._ids.append(np.maximum(found, 0))

@@ -86,7 +86,7 @@ class HeadGrammar:
         found = Counter(event for tree in trees for event in events_of(tree))
         every, often = list(found), np.array(list(found.values()), np.int64)
         outcomes = Counter(kind for kind, _ in {(kind, came) for kind, _, came in every})
-        keys = _Encoded.of(every)
+        keys = _EventKeys.of(every)
         owner = np.repeat(np.arange(len(every)), keys.sizes)
         seen, times = _summed(keys.joint, often[owner])
         first = np.unique(keys.joint, return_index=True)[1]
@@ -123,7 +123,7 @@ class HeadGrammar:
 
     def probabilities(self, wanted: Sequence[Event]) -> NDArray[np.float64]:
         """The probability of each outcome given its contexts."""
-        keys, counts = _Encoded.of(wanted), self.counts
+        keys, counts = _EventKeys.of(wanted), self.counts
         p = 1.0 / counts.outcomes[[KINDS.index(kind) for kind, _, _ in wanted]]
         start = np.cumsum(keys.sizes) - keys.sizes
         for level in range(max(keys.sizes, default=0)):
@@ -137,7 +137,7 @@ class HeadGrammar:
         return np.asarray(p)
 
 
-class _Encoded(NamedTuple):
+class _EventKeys(NamedTuple):
     """Events as keys: contexts uint64 [n], end to end; joint, each with the outcome; sizes [events]."""
 
     contexts: Keys
@@ -145,7 +145,7 @@ class _Encoded(NamedTuple):
     sizes: NDArray[np.int64]
 
     @classmethod
-    def of(cls, wanted: Sequence[Event]) -> "_Encoded":
+    def of(cls, wanted: Sequence[Event]) -> "_EventKeys":
         sizes = np.array([len(contexts) for _, contexts, _ in wanted], np.int64)
         names = [f"{kind}\t{context}" for kind, contexts, _ in wanted for context in contexts]
         came = np.repeat(_core.string_keys([came for _, _, came in wanted]), sizes)

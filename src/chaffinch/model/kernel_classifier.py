@@ -335,16 +335,16 @@ FLOATS = ("float32", "float64")
 
 
 @dataclass(frozen=True, eq=False)
-class _Pairwise(Saved):
+class _SavedPairwise(Saved):
     labels: NDArray[np.integer[Any]] = array("int32", "S", below="Y")
     alpha: NDArray[Any] = array(AS_STORED, "S", "Y", stored=FLOATS, finite=True)
     intercepts: NDArray[Any] = array(AS_STORED, "Y", "Y", stored=FLOATS, finite=True)
 
     @classmethod
-    def of(cls, scorer: Pairwise) -> "_Pairwise":
+    def of(cls, scorer: Pairwise) -> "_SavedPairwise":
         return cls(scorer.labels, scorer.alpha, scorer.intercepts)
 
-    def taken(self, kept: NDArray[np.int64], _: int) -> "_Pairwise":
+    def taken(self, kept: NDArray[np.int64], _: int) -> "_SavedPairwise":
         return replace(self, labels=self.labels[kept], alpha=self.alpha[kept])
 
     def made(self, kernel: Kernel, support: Any, Y: int) -> Pairwise:
@@ -352,15 +352,15 @@ class _Pairwise(Saved):
 
 
 @dataclass(frozen=True, eq=False)
-class _Dual(Saved):
+class _SavedDual(Saved):
     alpha: NDArray[Any] = array(AS_STORED, "S", "Y", stored=FLOATS, finite=True)
     intercepts: NDArray[Any] = array(AS_STORED, "Y", stored=FLOATS, finite=True)
 
     @classmethod
-    def of(cls, scorer: Dual) -> "_Dual":
+    def of(cls, scorer: Dual) -> "_SavedDual":
         return cls(scorer.alpha, scorer.intercepts)
 
-    def taken(self, kept: NDArray[np.int64], _: int) -> "_Dual":
+    def taken(self, kept: NDArray[np.int64], _: int) -> "_SavedDual":
         return replace(self, alpha=self.alpha[kept])
 
     def made(self, kernel: Kernel, support: Any, Y: int) -> Dual:
@@ -368,15 +368,15 @@ class _Dual(Saved):
 
 
 @dataclass(frozen=True, eq=False)
-class _Voted(Saved):
+class _SavedVoted(Saved):
     mistakes: NDArray[np.integer[Any]] = array("int32", "M", 3)
     survived: NDArray[Any] = array(AS_STORED, "M+1", stored=FLOATS, finite=True)
 
     @classmethod
-    def of(cls, scorer: Voted) -> "_Voted":
+    def of(cls, scorer: Voted) -> "_SavedVoted":
         return cls(scorer.mistakes, scorer.survived)
 
-    def taken(self, kept: NDArray[np.int64], S: int) -> "_Voted":
+    def taken(self, kept: NDArray[np.int64], S: int) -> "_SavedVoted":
         """Hypotheses that differ by a mistake on a dropped example become one; it has survived what they did."""
         place = np.full(S, -1)
         place[kept] = np.arange(len(kept))
@@ -384,24 +384,24 @@ class _Voted(Saved):
         mistakes = self.mistakes[left].copy()
         mistakes[:, 0] = place[mistakes[:, 0]]
         survived = np.add.reduceat(self.survived, np.append(0, left + 1))
-        return _Voted(mistakes, survived)
+        return _SavedVoted(mistakes, survived)
 
     def made(self, kernel: Kernel, support: Any, Y: int) -> Voted:
         return Voted(kernel, support, self.mistakes, self.survived, Y)
 
 
 @dataclass(frozen=True, eq=False)
-class _Neighbours(Saved):
+class _SavedNeighbours(Saved):
     labels: NDArray[np.integer[Any]] = array("int32", "S", below="Y")
     importance: NDArray[Any] = array(AS_STORED, "S", stored=FLOATS, finite=True)
     k: int = fact(int, check=lambda k: k >= 1, expected="a count")
     weighted: bool = fact(bool)
 
     @classmethod
-    def of(cls, scorer: Neighbours) -> "_Neighbours":
+    def of(cls, scorer: Neighbours) -> "_SavedNeighbours":
         return cls(scorer.labels, scorer.importance, scorer.k, scorer.weighted)
 
-    def taken(self, kept: NDArray[np.int64], _: int) -> "_Neighbours":
+    def taken(self, kept: NDArray[np.int64], _: int) -> "_SavedNeighbours":
         return replace(self, labels=self.labels[kept], importance=self.importance[kept])
 
     def made(self, kernel: Kernel, support: Any, Y: int) -> Neighbours:
@@ -411,7 +411,12 @@ class _Neighbours(Saved):
 
 # The scorers of kernel machines and how a file holds them.
 SCORERS = {"pairwise": Pairwise, "dual": Dual, "voted": Voted, "neighbours": Neighbours}
-MACHINES: dict[str, Any] = {"pairwise": _Pairwise, "dual": _Dual, "voted": _Voted, "neighbours": _Neighbours}
+MACHINES: dict[str, Any] = {
+    "pairwise": _SavedPairwise,
+    "dual": _SavedDual,
+    "voted": _SavedVoted,
+    "neighbours": _SavedNeighbours,
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -62,7 +62,7 @@ class Lexicon(Saved):
 
 
 @dataclass(frozen=True, eq=False)
-class _Grammar(Saved):
+class _Sections(Saved):
     """The sections of a grammar; minus infinity is written as ``LOWEST``."""
 
     symbols: tuple[str, ...] = strings("Y", distinct=True)
@@ -198,13 +198,13 @@ class PcfgModel:
         """What a model file keeps."""
         top = np.maximum(self.top, LOWEST)
         symbols, rules = self.symbols.symbols, self.structure.rules
-        return _Grammar(symbols, rules, self.weights, top, self.lexicon, self.toll).packed()
+        return _Sections(symbols, rules, self.weights, top, self.lexicon, self.toll).packed()
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "PcfgModel":
         """The model of a file, checked."""
         need = Requirements(file.without(CONFIDENCE))
-        found = _Grammar.loaded(need)
+        found = _Sections.loaded(need)
         need.nothing_else()
         if ANY not in found.lexicon.forms:
             raise need.fault("its lexicon lacks a row for unknown words")

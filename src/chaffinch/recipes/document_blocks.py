@@ -86,7 +86,7 @@ class DocumentSettings:
     features: TextFeatures | None = None
     C: float | None = None
     learner: CoordinateDual | None = None
-    choose: Callable[[DocumentTask, bool], "Chosen"] | None = None
+    choose: Callable[[DocumentTask, bool], "TextChoice"] | None = None
     seed: int = 0
     threads: int = 0
     sharding: Sharding | None = None
@@ -95,7 +95,7 @@ class DocumentSettings:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class TextChoice:
     """Features, what they are called, a recipe (one of DUALS) and its penalty."""
 
     features: TextFeatures
@@ -136,7 +136,7 @@ def build_cache(spool: TextSpool, folder: Path, name: str, settings: DocumentSet
         raise DataError(f"expected documents with at least two labels, found {len(spool.labels)}")
     few = len(spool) <= CHOSEN_ON_ALL and spool.characters <= CHOSEN_CHARACTERS
     small = sample_task(spool, CHOSEN_ON_ALL if few else CHOSEN_ON, settings)
-    chosen = Chosen(
+    chosen = TextChoice(
         settings.features or TextFeatures.of(None), "given features", "logistic", settings.C or 1.0
     )
     all_seen = len(small.X) == len(spool)
@@ -153,7 +153,7 @@ def build_cache(spool: TextSpool, folder: Path, name: str, settings: DocumentSet
     elif duals_fit(len(spool), len(spool.labels)) and (all_seen or settings.choose is None):
         trial = LearnerTrial(chosen.recipe, chosen.C)  # more documents to try it on there are not
     else:
-        trial = tried_learner(large, rows, chosen, settings, len(spool))
+        trial = choose_trial(large, rows, chosen, settings, len(spool))
     # Scores of a perceptron grow with the number of its steps, so that those of a sample say nothing.
     temperature = 1.0 if settings.online else held_out_temperature(large, rows, trial, settings)
     counted = len(large.X)
@@ -257,8 +257,8 @@ def duals_fit(N: int, Y: int) -> bool:
     return 4 * N * padded(Y) <= DUAL_BYTES
 
 
-def tried_learner(
-    task: DocumentTask, rows: SparseRows, chosen: Chosen, settings: DocumentSettings, N: int
+def choose_trial(
+    task: DocumentTask, rows: SparseRows, chosen: TextChoice, settings: DocumentSettings, N: int
 ) -> LearnerTrial:
     """The trial that is right most often on documents of a sample that were not learnt.
 
@@ -286,7 +286,7 @@ def tried_learner(
             passes_over(N) if count == most else PASSES,
             settings.learner,
         )
-        found = sorted((_climbed(trials, right, not free) for trials in leaders), key=lambda pair: -pair[1])
+        found = sorted((_climb(trials, right, not free) for trials in leaders), key=lambda pair: -pair[1])
         if count == most:
             return found[0][0]
         close = [trial for trial, share in found if share > found[0][1] - CLOSE]
@@ -295,7 +295,7 @@ def tried_learner(
 
 
 def _first_trials(
-    chosen: Chosen, settings: DocumentSettings, free: bool, dual: bool
+    chosen: TextChoice, settings: DocumentSettings, free: bool, dual: bool
 ) -> list[list[LearnerTrial]]:
     """Trials by loss. free: whether C is to be chosen, and with it the loss, unless that is given."""
     alone = not free or settings.learner is not None or settings.sharding is not None
@@ -312,7 +312,7 @@ def _first_trials(
 _SGD_LOSSES = {"crammer-singer": "hinge"}
 
 
-def _climbed(
+def _climb(
     trials: Sequence[LearnerTrial], right: Callable[[LearnerTrial], float], fixed: bool
 ) -> tuple[LearnerTrial, float]:
     """The best trial and how often it is right: of those given, then of its neighbours while they are better."""

@@ -186,7 +186,7 @@ async def lifespan(server: Server) -> AsyncIterator[None]:
 
 async def _learn_again(server: Server, served: ServedModel) -> None:
     try:
-        await correcting.learnt(server, served)
+        await correcting.learn_corrections(server, served)
     except (ChaffinchError, RequestError) as e:
         log.warning("%s: did not learn its earlier corrections: %s", served.name, e)
 
@@ -204,11 +204,11 @@ async def _retrain_when_idle(server: Server) -> None:
             seen[name] = count
             if not learning.stale or loop.time() - quiet_since < server.retrain_after:
                 continue
-            await _retrained(server, name)
+            await _retrain(server, name)
         await asyncio.sleep(min(1.0, server.retrain_after))
 
 
-async def _retrained(server: Server, name: str) -> None:
+async def _retrain(server: Server, name: str) -> None:
     learning, served = server.learning[name], server.models[name]
     before = served.active
     try:

@@ -42,11 +42,11 @@ async def predict(server: Server, body: PredictBody) -> Answer:
     if body.rules:
         found = await server.batches.apart(_ruled, served, version, rows, asked, body.rules)
     else:
-        found = await answered(server, served, version, rows, asked, own=body.version is not None)
+        found = await answer_rows(server, served, version, rows, asked, own=body.version is not None)
     return {"model": served.name, "version": version.name, "results": found}
 
 
-async def answered(
+async def answer_rows(
     server: Server, served: ServedModel, version: Version, rows: list[InputRow], asked: Asked, *, own: bool
 ) -> list[Answer]:
     """The answers to rows; corrected inputs are answered as corrected, unless the model's own answer is asked for."""
@@ -161,7 +161,7 @@ async def _answered_lines(server: Server, lines: list[bytes]) -> bytes:
         if group and about is not None:
             served, version, asked, own = about
             try:
-                answers = await answered(server, served, version, group, asked, own=own)
+                answers = await answer_rows(server, served, version, group, asked, own=own)
                 made.extend({**answer, "version": version.name} for answer in answers)
             except ChaffinchError as e:
                 made.extend({"error": str(e)} for _ in group)

@@ -93,10 +93,10 @@ async def undo(server: Server, call: Call) -> Answer:
 async def learn(server: Server, call: Call) -> Answer:
     """Teach the model what waits, and list every row that it answers differently now."""
     body: LearnBody = server.decode(LearnBody, call.body)
-    return await learnt(server, server.model(body.model))
+    return await learn_corrections(server, server.model(body.model))
 
 
-async def learnt(server: Server, served: ServedModel) -> Answer:
+async def learn_corrections(server: Server, served: ServedModel) -> Answer:
     """The same for a model."""
     if len(server.learning_tasks) >= 16:
         raise RequestError(503, "the model is learning already: try again later")

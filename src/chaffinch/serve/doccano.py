@@ -6,7 +6,7 @@ In doccano: URL http://HOST:PORT/doccano/MODEL, method POST, body {"text": "{{ t
 
 from chaffinch.errors import ConfigError
 from chaffinch.serve.answers import Answer
-from chaffinch.serve.asking import answered
+from chaffinch.serve.asking import answer_rows
 from chaffinch.serve.endpoint import Call
 from chaffinch.serve.messages import Asked, DoccanoBody, Input
 from chaffinch.serve.server import Server
@@ -17,7 +17,7 @@ async def doccano(server: Server, call: Call) -> list[Answer]:
     body: DoccanoBody = server.decode(DoccanoBody, call.body)
     served = server.model(call.path["model"])
     rows = served.answering.rows(served.active.model, Input(text=body.text))
-    (found,) = await answered(server, served, served.active, rows, Asked(probabilities=False), own=False)
+    (found,) = await answer_rows(server, served, served.active, rows, Asked(probabilities=False), own=False)
     if "spans" in found:
         return [
             {"label": s["label"], "start_offset": s["start"], "end_offset": s["end"]} for s in found["spans"]

@@ -155,17 +155,17 @@ def bounded_protocol(connections: Connections, quick: Quick) -> Any:
             if not connections.opened(self):
                 transport.abort()
                 return
-            self._expect()
+            self._set_deadline()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            self._met()
+            self._cancel_deadline()
             connections.gone(self)
             super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
             if self.begun:
-                self._expect()
+                self._set_deadline()
             if self.held is not None:  # the rest of the body is still to come
                 self._release()
 
@@ -183,7 +183,7 @@ def bounded_protocol(connections: Connections, quick: Quick) -> Any:
 
         def on_headers_complete(self) -> None:
             self.begun = False
-            self._met()
+            self._cancel_deadline()
             connections.busy(self)
             if quick.path == self.url and not self._waits():
                 self.held = []
@@ -237,11 +237,11 @@ def bounded_protocol(connections: Connections, quick: Quick) -> Any:
                 for body in held:
                     super().on_body(body)
 
-        def _expect(self) -> None:
+        def _set_deadline(self) -> None:
             if self.deadline is None:
                 self.deadline = self.loop.call_later(HEADERS_WITHIN, self._too_late)
 
-        def _met(self) -> None:
+        def _cancel_deadline(self) -> None:
             if self.deadline is not None:
                 self.deadline.cancel()
                 self.deadline = None

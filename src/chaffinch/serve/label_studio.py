@@ -11,7 +11,7 @@ from typing import Any
 from chaffinch.errors import ChaffinchError, DataError
 from chaffinch.serve import correcting
 from chaffinch.serve.answers import Answer
-from chaffinch.serve.asking import answered
+from chaffinch.serve.asking import answer_rows
 from chaffinch.serve.corrections import UNDO, Correction
 from chaffinch.serve.endpoint import Call
 from chaffinch.serve.messages import Asked, CorrectionBody, Input, PredictBody, RequestError
@@ -42,7 +42,7 @@ async def predict(server: Server, body: PredictBody) -> Answer:
             raise DataError(f"task {n + 1}: expected a text under {control.key!r} of its data")
         texts.append(text)
     rows = served.answering.rows(version.model, Input(texts=texts))
-    found = await answered(server, served, version, rows, Asked(), own=False)
+    found = await answer_rows(server, served, version, rows, Asked(), own=False)
     results = [_prediction(answer, control, version.name) for answer in found]
     return {"results": results, "model_version": version.name, "version": version.name}
 
@@ -58,7 +58,7 @@ async def _learn(server: Server, served: ServedModel) -> None:
     try:
         while any(c.seq not in served.active.learnt for c in served.corrections.live()):
             before = served.active
-            await correcting.learnt(server, served)
+            await correcting.learn_corrections(server, served)
             if served.active is before:
                 break
     except (ChaffinchError, RequestError) as e:
@@ -92,12 +92,12 @@ async def webhook(server: Server, call: Call) -> Answer:
         tasks = {task.get("id"): task for task in _list(body, "task", "tasks")}
         for annotation in _list(body, "annotation", "annotations"):
             try:
-                done += await _annotated(server, body, annotation, tasks)
+                done += await _record_annotation(server, body, annotation, tasks)
             except (ChaffinchError, RequestError) as e:
                 left.append(str(e))
     elif action in GONE:
         for annotation in _list(body, "annotation", "annotations"):
-            done += await _deleted(server, annotation.get("id"))
+            done += await _take_back(server, annotation.get("id"))
     elif action == TRAIN:
         project = body.get("project")
         config = project.get("label_config") if isinstance(project, dict) else None
@@ -106,7 +106,7 @@ async def webhook(server: Server, call: Call) -> Answer:
     return {"status": "ok", "corrections": done, "left_out": left, "version": server.first.active.name}
 
 
-async def _annotated(
+async def _record_annotation(
     server: Server, body: dict[str, Any], annotation: dict[str, Any], tasks: dict[Any, Any]
 ) -> int:
     """An annotation as a correction; 1 if it is one."""
@@ -133,7 +133,7 @@ async def _annotated(
     return 1
 
 
-async def _deleted(server: Server, number: Any) -> int:
+async def _take_back(server: Server, number: Any) -> int:
     """Take back the corrections of an annotation."""
     done = 0
     for served in server.models.values():

@@ -49,7 +49,7 @@ async def watch(server: Server) -> None:
             server.metrics.events["reload"] += 1
             await correcting.note_version(server, served)
             if learning.learns and served.corrections.pins:
-                await correcting.learnt(server, served)
+                await correcting.learn_corrections(server, served)
 
 
 def validated(served: ServedModel) -> Any:

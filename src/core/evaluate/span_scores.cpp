@@ -51,9 +51,9 @@ class Totals {
 };
 
 // Adds to one sparse row per sentence.
-class Rows {
+class CountsBySentence {
   public:
-    explicit Rows(std::size_t K) : row_(K) {}
+    explicit CountsBySentence(std::size_t K) : row_(K) {}
     void add(std::int32_t column, std::int32_t value = 1) {
         if (value == 0) return;
         if (row_[column] == 0) touched_.push_back(column);
@@ -148,7 +148,7 @@ void count(std::span<const std::int32_t> y, std::span<const std::int32_t> y_hat,
 SentenceCounts tag_counts(std::span<const std::int32_t> y, std::span<const std::int32_t> y_hat,
                           std::span<const std::int64_t> ptr, std::span<const Tag> tags, std::int32_t types,
                           const SpanRules& rules) {
-    Rows rows(typed_columns_from + 3 * static_cast<std::size_t>(types));
+    CountsBySentence rows(typed_columns_from + 3 * static_cast<std::size_t>(types));
     count(y, y_hat, ptr, tags, rules, rows);
     return std::move(rows.counts);
 }

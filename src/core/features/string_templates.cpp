@@ -135,13 +135,13 @@ StringRows StringTemplates::rows(std::span<const std::int64_t> sentences, std::s
     std::vector<std::int64_t> blocks{0}; // in sentences
     for (std::int64_t n = 1; n <= N; ++n)
         if (n == N || sentences[n] - sentences[blocks.back()] >= block_tokens) blocks.push_back(n);
-    struct Part {
+    struct BlockRows {
         std::vector<std::int64_t> sizes, pair_sizes;
         std::vector<std::int32_t> ids, pair_ids;
     };
-    std::vector<Part> parts(blocks.size() - 1);
+    std::vector<BlockRows> parts(blocks.size() - 1);
     machine::parallel_blocks(parts.size(), threads, [&](std::size_t b) {
-        Part& part = parts[b];
+        BlockRows& part = parts[b];
         std::vector<const HashedText*> texts;
         for (std::int64_t n = blocks[b]; n < blocks[b + 1]; ++n) {
             machine::check_stop();
@@ -163,7 +163,7 @@ StringRows StringTemplates::rows(std::span<const std::int64_t> sentences, std::s
     });
 
     StringRows made{{0}, {0}, {}, {}};
-    for (const Part& part : parts) {
+    for (const BlockRows& part : parts) {
         for (const std::int64_t n : part.sizes) made.ptr.push_back(made.ptr.back() + n);
         for (const std::int64_t n : part.pair_sizes) made.pair_ptr.push_back(made.pair_ptr.back() + n);
         made.ids.insert(made.ids.end(), part.ids.begin(), part.ids.end());

@@ -26,7 +26,7 @@ enum Template : std::uint64_t {
     spans_alike, word_alike, span_count, type_count, label_count // the whole sentence
 };
 
-struct Segment {
+struct TypedSpan {
     std::int64_t first, last; // of its tokens, both inside
     std::uint64_t span;       // the key of its type
 };
@@ -42,7 +42,7 @@ class Candidate {
         find_segments();
         for (std::int64_t t = 0; t <= T_; ++t) at(t);
         for (std::size_t s = 0; s <= segments_.size(); ++s) between(s);
-        for (const Segment& s : segments_) inside(s);
+        for (const TypedSpan& s : segments_) inside(s);
         whole();
     }
 
@@ -81,7 +81,7 @@ class Candidate {
         if (!x_.extra.empty()) emit(trigram_extras, {y2, y1, y, extra(t - 2), extra(t - 1), extra(t)});
     }
 
-    void inside(const Segment& s) {
+    void inside(const TypedSpan& s) {
         std::uint64_t words = 0, shapes = 0, extras = 0;
         for (std::int64_t t = s.first; t <= s.last; ++t) {
             words = mixed(words ^ word(t)) + 1;
@@ -137,7 +137,7 @@ class Candidate {
     std::int64_t begin_, T_;
     const std::int32_t* tags_ = nullptr;
     std::vector<std::uint64_t>* keys_ = nullptr;
-    std::vector<Segment> segments_;
+    std::vector<TypedSpan> segments_;
 };
 
 struct Found {

@@ -74,15 +74,15 @@ void CrfBatch::choose_active() {
         if (row == 0) row = rows++;
     make_part(row_of);
     inside_.clear();
-    const std::int64_t moved = part_->shape.pair() - shape_.pair();
+    const std::int64_t moved = active_problem_->shape.pair() - shape_.pair();
     for (const std::int64_t k : places_)
         inside_.push_back(k < shape_.pair() ? row_of[k / S] * S + k % S : k + moved);
 }
 
 // row_of [F]: the row of each feature in the part, -1 if it is left out.
 void CrfBatch::make_part(const std::vector<std::int32_t>& row_of) {
-    part_ = std::make_unique<Part>();
-    Part& part = *part_;
+    active_problem_ = std::make_unique<ActiveProblem>();
+    ActiveProblem& part = *active_problem_;
     part.shape = shape_;
     part.shape.F = std::ranges::count_if(row_of, [](std::int32_t row) { return row >= 0; });
     part.ptr.assign(1, 0);
@@ -115,10 +115,10 @@ void CrfBatch::make_part(const std::vector<std::int32_t>& row_of) {
 
 // L-BFGS from w, on the weights of places_.
 void CrfBatch::begin() {
-    const std::vector<std::int64_t>& at = part_ ? inside_ : places_;
-    CrfObjective<float>& objective = part_ ? *part_->objective : objective_;
-    float* w = part_ ? part_->w.data() : w_.data();
-    float* gradient = part_ ? part_->gradient.data() : gradient_.data();
+    const std::vector<std::int64_t>& at = active_problem_ ? inside_ : places_;
+    CrfObjective<float>& objective = active_problem_ ? *active_problem_->objective : objective_;
+    float* w = active_problem_ ? active_problem_->w.data() : w_.data();
+    float* gradient = active_problem_ ? active_problem_->gradient.data() : gradient_.data();
     machine::AlignedVector<float> x(at.size()), diagonal;
     for (std::size_t k = 0; k < at.size(); ++k) x[k] = w[at[k]];
     if (fisher_) {

@@ -35,7 +35,7 @@ class CrfBatch {
 
   private:
     // The problem of the features that have an active weight.
-    struct Part {
+    struct ActiveProblem {
         CrfShape shape;
         CrfData data;
         std::vector<std::int64_t> ptr;
@@ -60,7 +60,7 @@ class CrfBatch {
     LbfgsSettings settings_;
     CrfObjective<float> objective_;
     machine::AlignedVector<float> w_, gradient_;
-    std::unique_ptr<Part> part_;       // null: all features are there
+    std::unique_ptr<ActiveProblem> active_problem_;       // null: all features are there
     std::vector<std::int64_t> places_; // of the packed weights in w
     std::vector<std::int64_t> inside_; // of the same in the weights of the part
     std::unique_ptr<Lbfgs> lbfgs_;

@@ -38,7 +38,7 @@ struct Stripe {
 };
 
 // What the objective of the examples is read from.
-struct Margins {
+struct RestObjective {
     std::int64_t Y;
     bool clipped, linear;
     const float *C, *D;
@@ -180,7 +180,7 @@ double DualRest::pass(std::span<const std::int64_t> order, std::size_t threads, 
 }
 
 // As if no label were its own; a lane that is no label has a score of 0 and adds 1. Then those that are.
-CHAFFINCH_HOT static void add_margins(std::int64_t begin, std::int64_t end, const float* scores, const Margins& m,
+CHAFFINCH_HOT static void add_margins(std::int64_t begin, std::int64_t end, const float* scores, const RestObjective& m,
                                       DualObjective& sum) {
     const std::int64_t S = machine::padded(m.Y);
     const Mask clipped = Mask{} - static_cast<std::int32_t>(m.clipped), linear = Mask{} - static_cast<std::int32_t>(m.linear);
@@ -206,7 +206,7 @@ CHAFFINCH_HOT static void add_margins(std::int64_t begin, std::int64_t end, cons
 }
 
 void DualRest::add_losses(std::int64_t begin, std::int64_t end, const float* scores, DualObjective& sum) const {
-    const Margins margins{Y_,           loss_ != MarginLoss::squared, loss_ == MarginLoss::hinge, C_.data(), D_.data(),
+    const RestObjective margins{Y_,           loss_ != MarginLoss::squared, loss_ == MarginLoss::hinge, C_.data(), D_.data(),
                           alpha_.data(), label_ptr_.data(),            labels_.data()};
     add_margins(begin, end, scores, margins, sum);
 }

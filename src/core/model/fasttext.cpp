@@ -436,7 +436,7 @@ void FastText::scores(std::span<const float> h, std::span<float> out) const {
     while (!open.empty()) {
         const auto [score, node] = open.back();
         open.pop_back();
-        const TreeNode& here = tree_[static_cast<std::size_t>(node)];
+        const HuffmanNode& here = tree_[static_cast<std::size_t>(node)];
         if (here.left < 0) {
             out[static_cast<std::size_t>(node)] = score;
             continue;
@@ -464,7 +464,7 @@ void FastText::best(std::span<const float> h, std::int32_t k, float threshold, s
             const auto [score, node] = open.back();
             open.pop_back();
             if (score < least || (out.size() == most && score < out.front().first)) continue;
-            const TreeNode& here = tree_[static_cast<std::size_t>(node)];
+            const HuffmanNode& here = tree_[static_cast<std::size_t>(node)];
             if (here.left < 0) {
                 offer(out, most, score, node);
                 continue;

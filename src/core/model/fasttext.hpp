@@ -52,7 +52,7 @@ struct NamedRow {
     std::string name;
 };
 
-struct TreeNode {
+struct HuffmanNode {
     std::int32_t left = -1, right = -1; // a leaf has none
 };
 
@@ -112,7 +112,7 @@ class FastText {
     VectorRows input_, output_;
     std::vector<std::int32_t> index_;                            // open addressing by hash
     std::vector<std::pair<std::uint32_t, std::int32_t>> kept_;   // the same of buckets; row -1: free
-    std::vector<TreeNode> tree_;                                 // leaves 0..Y, then inner nodes; the root last
+    std::vector<HuffmanNode> tree_;                                 // leaves 0..Y, then inner nodes; the root last
     std::vector<float> by_column_;                               // [D][Y] U transposed; of a tree [Y-1][D]
     std::vector<float> label_norms_;                             // [Y], if U is quantised with norms
 };

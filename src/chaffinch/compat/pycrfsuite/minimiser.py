@@ -24,7 +24,7 @@ class Step:
     length: float
 
 
-def minimised(
+def minimise(
     f: Objective,
     w: Vector,
     c1: float,
@@ -40,7 +40,7 @@ def minimised(
 
     epsilon: the gradient's norm over max(1, |w|)   delta: the relative change over ``period`` steps
 
-    >>> steps = minimised(lambda w: (float((w - 3) @ (w - 3)), 2 * (w - 3)), np.zeros(1), 2.0, memory=6, epsilon=1e-9,
+    >>> steps = minimise(lambda w: (float((w - 3) @ (w - 3)), 2 * (w - 3)), np.zeros(1), 2.0, memory=6, epsilon=1e-9,
     ...                   period=0, delta=0.0, iterations=50, trials=20)
     >>> round(float(list(steps)[-1].w[0]), 6)
     2.0

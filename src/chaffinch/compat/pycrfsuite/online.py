@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.compat.pycrfsuite.problem import Features, Sequences
+from chaffinch.compat.pycrfsuite.problem import FeatureCells, LabelledItems
 from chaffinch.structures import Chain, Parts
 
 Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Mistake:
+class CellMistake:
     """Cells with d != 0 and d there, how much better y' scores than y, and the wrong labels of ``length``."""
 
     cells: NDArray[np.int64]
@@ -29,7 +29,7 @@ class Mistake:
 
 
 # Changes weights in place for a mistake: the step of each cell, and the loss.
-Rule = Callable[[Mistake], tuple[Vector, float]]
+Rule = Callable[[CellMistake], tuple[Vector, float]]
 
 
 def perceptron() -> Rule:
@@ -43,7 +43,7 @@ def passive_aggressive(kind: int, c: float, error_sensitive: bool) -> Rule:
     The loss is w.f(x, y') - w.f(x, y) plus the square root of the number of wrong labels, or plus 1.
     """
 
-    def step(m: Mistake) -> tuple[Vector, float]:
+    def step(m: CellMistake) -> tuple[Vector, float]:
         loss = m.excess + (np.sqrt(m.wrong) if error_sensitive else 1.0)
         square = float(m.d @ m.d)
         if kind == 2:
@@ -61,7 +61,7 @@ def arow(variance: float, gamma: float, size: int) -> Rule:
     """
     sigma = np.full(size, variance)
 
-    def step(m: Mistake) -> tuple[Vector, float]:
+    def step(m: CellMistake) -> tuple[Vector, float]:
         loss = m.excess + m.wrong
         here = sigma[m.cells]
         moved = loss / (float(here @ (m.d * m.d)) + gamma) * here * m.d
@@ -72,8 +72,8 @@ def arow(variance: float, gamma: float, size: int) -> Rule:
 
 
 def iterations(
-    data: Sequences,
-    features: Features,
+    data: LabelledItems,
+    features: FeatureCells,
     rule: Rule,
     *,
     most: int,
@@ -106,7 +106,9 @@ def iterations(
             return
 
 
-def _mistake(x: Sequences, chain: Any, w: Vector, has: NDArray[np.bool_], A: int, Y: int) -> Mistake | None:
+def _mistake(
+    x: LabelledItems, chain: Any, w: Vector, has: NDArray[np.bool_], A: int, Y: int
+) -> CellMistake | None:
     T = len(x.y)
     unary = np.zeros((T, Y))
     np.add.at(unary, x.items, w[: A * Y].reshape(A, Y)[x.ids] * x.values[:, None])
@@ -122,4 +124,4 @@ def _mistake(x: Sequences, chain: Any, w: Vector, has: NDArray[np.bool_], A: int
     d = np.bincount(place, np.concatenate(values), minlength=len(found))
     kept = has[found] & (d != 0)
     found, d = found[kept], d[kept]
-    return Mistake(found, d, -float(w[found] @ d), wrong, T)
+    return CellMistake(found, d, -float(w[found] @ d), wrong, T)

@@ -13,7 +13,7 @@ THREADS = 1  # CRFsuite has one
 
 
 @dataclass(frozen=True, eq=False)
-class Sequences:
+class LabelledItems:
     """Sequences of items with their labels, end to end.
 
     bounds: int64 [N+1], of sequences in items   ptr: int64 [T+1], of items in features   y: int32 [T]
@@ -26,7 +26,7 @@ class Sequences:
     y: NDArray[np.int32]
 
     @classmethod
-    def joined(cls, parts: "list[Sequences]") -> "Sequences":
+    def joined(cls, parts: "list[LabelledItems]") -> "LabelledItems":
         """One after the other."""
         lengths = [np.diff(part.bounds) for part in parts]
         sizes = [np.diff(part.ptr) for part in parts]
@@ -53,14 +53,14 @@ class Sequences:
         first[self.bounds] = True
         return np.flatnonzero(~first[:-1])
 
-    def each(self) -> "list[Sequences]":
+    def each(self) -> "list[LabelledItems]":
         """The sequences one by one."""
         made = []
         for a, b in pairwise(self.bounds.tolist()):
             begin, end = self.ptr[a], self.ptr[b]
             bounds = np.array([0, b - a], np.int64)
             made.append(
-                Sequences(
+                LabelledItems(
                     bounds,
                     self.ptr[a : b + 1] - begin,
                     self.ids[begin:end],
@@ -76,7 +76,7 @@ def _sums(sizes: list[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
+class FeatureCells:
     """The weights of a model: cells of [A, Y] and, after them, of [Y, Y]; sorted.
 
     A: attributes   Y: labels
@@ -87,7 +87,9 @@ class Features:
     cells: NDArray[np.int64]
 
     @classmethod
-    def of(cls, data: Sequences, A: int, Y: int, least: float, states: bool, transitions: bool) -> "Features":
+    def of(
+        cls, data: LabelledItems, A: int, Y: int, least: float, states: bool, transitions: bool
+    ) -> "FeatureCells":
         """Those whose values add up to at least ``least``.
 
         Negative sums are below the default of 0, so CRFsuite leaves such features out; so does this.
@@ -110,10 +112,10 @@ class Features:
         return len(self.cells)
 
 
-class Likelihood:
+class CrfsuiteObjective:
     """CRFsuite's objective without the L1 term: -log p(y|x) summed over the sequences, + c2 |w|^2."""
 
-    def __init__(self, data: Sequences, features: Features, c2: float) -> None:
+    def __init__(self, data: LabelledItems, features: FeatureCells, c2: float) -> None:
         A, Y = features.A, features.Y
         empty = CrfProblem(data.bounds, data.ptr, data.ids, data.y, A, Y, values=data.values)
         S, rows = empty.stride, features.cells // Y

@@ -15,9 +15,9 @@ from chaffinch._core import AttributeIndex
 from chaffinch.compat.pycrfsuite import online
 from chaffinch.compat.pycrfsuite._logparser import TrainLogParser
 from chaffinch.compat.pycrfsuite.items import given_items
-from chaffinch.compat.pycrfsuite.minimiser import minimised, norm
+from chaffinch.compat.pycrfsuite.minimiser import minimise, norm
 from chaffinch.compat.pycrfsuite.parameters import ALGORITHMS, SHORT, Parameter, cast
-from chaffinch.compat.pycrfsuite.problem import THREADS, Features, Likelihood, Sequences
+from chaffinch.compat.pycrfsuite.problem import THREADS, CrfsuiteObjective, FeatureCells, LabelledItems
 from chaffinch.estimators.loading import estimator_of
 from chaffinch.model.encoders import CsrRows
 from chaffinch.model.foreign_chain import AttributeFeatures, ForeignChain, ForeignWeights, OrderedRows
@@ -54,7 +54,7 @@ class BaseTrainer:
 
         lbfgs  the same objective: -log-likelihood + c1 |w| + c2 |w|^2, by OWL-QN if c1 > 0, with
                the same steps, else by L-BFGS, with another line search, so the steps differ, but not the optimum
-        l2sgd  the objective of lbfgs with c1 = 0, minimised by L-BFGS: nearer to the optimum than SGD; parameters of
+        l2sgd  the objective of lbfgs with c1 = 0, minimise by L-BFGS: nearer to the optimum than SGD; parameters of
                the learning rate have no meaning
         ap, pa, arow  the same updates; the order of the sequences in each iteration differs
     """
@@ -94,13 +94,13 @@ class BaseTrainer:
         bounds, ptr, ids, values = self._index.read([x], True, True)
         labels = np.array([self._labels.setdefault(name, len(self._labels)) for name in names], np.int32)
         values = np.ones(len(ids), np.float32) if values is None else values
-        self._data.append((group, Sequences(bounds, ptr, ids, values, labels)))
+        self._data.append((group, LabelledItems(bounds, ptr, ids, values, labels)))
 
     def clear(self) -> None:
         """Forget the sequences."""
         self._index = AttributeIndex()
         self._labels: dict[str, int] = {}
-        self._data: list[tuple[int, Sequences]] = []
+        self._data: list[tuple[int, LabelledItems]] = []
 
     # -- parameters ---------------------------------------------------------------------------------------------
 
@@ -152,8 +152,8 @@ class BaseTrainer:
         if not any(group != holdout for group, _ in self._data):
             raise ValueError("there is nothing to train on: append sequences first")
         say, begun = self.message, time.perf_counter()
-        data = Sequences.joined([one for group, one in self._data if group != holdout])
-        held = Sequences.joined([one for group, one in self._data if group == holdout])
+        data = LabelledItems.joined([one for group, one in self._data if group != holdout])
+        held = LabelledItems.joined([one for group, one in self._data if group == holdout])
         if holdout >= 0:
             say(f"Holdout group: {holdout + 1}\n")
             say("\n")
@@ -182,16 +182,16 @@ class BaseTrainer:
             say("Training terminated with error: no step from zero lowers the objective\n")
         say(f"Total seconds required for training: {time.perf_counter() - begun:.3f}\n")
         say("\n")
-        self._stored(model, features, w)
+        self._store(model, features, w)
 
-    def _generated(self, data: Sequences, given: Mapping[str, Any]) -> Features:
+    def _generated(self, data: LabelledItems, given: Mapping[str, Any]) -> FeatureCells:
         """The features, with the lines of the log about them."""
         say, begun = self.message, time.perf_counter()
         say("Feature generation\n")
         say("type: CRF1d\n")
         for name in ("feature.minfreq", "feature.possible_states", "feature.possible_transitions"):
             say(f"{name}: {_shown(given[name])}\n")
-        features = Features.of(
+        features = FeatureCells.of(
             data,
             len(self._index),
             len(self._labels),
@@ -206,7 +206,7 @@ class BaseTrainer:
         say(f"Seconds required: {time.perf_counter() - begun:.3f}\n")
         return features
 
-    def _scored(self, held: Sequences, features: Features, w: Vector) -> Iterator[str]:
+    def _scored(self, held: LabelledItems, features: FeatureCells, w: Vector) -> Iterator[str]:
         """Scores on held-out sequences."""
         chain = ForeignChain(_weights(features, w), "after")
         best = chain.decode(CsrRows(held.ptr, held.ids, held.values), held.bounds, THREADS)
@@ -228,7 +228,7 @@ class BaseTrainer:
         for name, good, of in (("Item", int(right.sum()), len(right)), ("Instance", sum(every), len(every))):
             yield f"{name} accuracy: {good} / {of} ({good / max(of, 1):.4f})\n"
 
-    def _stored(self, model: str, features: Features, w: Vector) -> None:
+    def _store(self, model: str, features: FeatureCells, w: Vector) -> None:
         """Write the file, without weights of zero and attributes that have no other."""
         say, begun = self.message, time.perf_counter()
         say("Storing the model\n")
@@ -325,11 +325,11 @@ class Trainer(BaseTrainer):
         sys.stdout.write(log)
 
 
-def _by_lbfgs(data: Sequences, features: Features, given: Mapping[str, Any]) -> Iterator[Iteration]:
+def _by_lbfgs(data: LabelledItems, features: FeatureCells, given: Mapping[str, Any]) -> Iterator[Iteration]:
     sgd = "num_memories" not in given
     most = max(LEAST_STEPS, given["max_iterations"]) if sgd else given["max_iterations"]
-    steps = minimised(
-        Likelihood(data, features, given["c2"]),
+    steps = minimise(
+        CrfsuiteObjective(data, features, given["c2"]),
         np.zeros(len(features)),
         given.get("c1", 0.0),
         memory=given.get("num_memories", 6),
@@ -353,7 +353,9 @@ def _by_lbfgs(data: Sequences, features: Features, given: Mapping[str, Any]) -> 
         )
 
 
-def _online(name: str, data: Sequences, features: Features, given: Mapping[str, Any]) -> Iterator[Iteration]:
+def _online(
+    name: str, data: LabelledItems, features: FeatureCells, given: Mapping[str, Any]
+) -> Iterator[Iteration]:
     epsilon, average = given["epsilon"], True
     if name == "averaged-perceptron":
         rule = online.perceptron()
@@ -380,7 +382,7 @@ _ALGORITHMS: dict[str, Any] = {
 }
 
 
-def _weights(features: Features, w: Vector) -> ForeignWeights:
+def _weights(features: FeatureCells, w: Vector) -> ForeignWeights:
     """The weights of features as those of a chain."""
     A, Y = features.A, features.Y
     n = int(np.searchsorted(features.cells, A * Y))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from chaffinch.compat.pycrfsuite import Tagger
 from chaffinch.compat.pycrfsuite.tagger import ParsedDump
 from chaffinch.compat.sklearn_crfsuite.metrics import flat_accuracy_score
-from chaffinch.compat.sklearn_crfsuite.model_file import ModelFile
+from chaffinch.compat.sklearn_crfsuite.model_file import ModelPath
 from chaffinch.compat.sklearn_crfsuite.trainer import LinePerIterationTrainer
 from chaffinch.errors import ConfigError
 
@@ -95,7 +95,7 @@ class CRF:
         self.model_filename = model_filename
         self.keep_tempfiles = keep_tempfiles
         self.trainer_cls = trainer_cls
-        self.modelfile = ModelFile(model_filename, keep_tempfiles)
+        self.modelfile = ModelPath(model_filename, keep_tempfiles)
         self.training_log_: Any = None
         self._tagger: Tagger | None = None
         self._known: ParsedDump | None = None
@@ -222,7 +222,7 @@ class CRF:
                 raise ConfigError(f"CRF has no parameter {name!r}; it has {', '.join(known)}")
             setattr(self, name, value)
         if {"model_filename", "keep_tempfiles"} & set(params):
-            self.modelfile = ModelFile(self.model_filename, self.keep_tempfiles)
+            self.modelfile = ModelPath(self.model_filename, self.keep_tempfiles)
             self._tagger = self._known = None
         return self
 

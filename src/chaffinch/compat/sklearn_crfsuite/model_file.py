@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 
-class ModelFile:
+class ModelPath:
     """A file that lives as long as its object, or for good if its name was given or it is to be kept.
 
     name: its path; None: there is none yet
