@@ -19,13 +19,21 @@ $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.tour: $(VENV)/.made locks/tour.txt
+# What compiles comes first: the other packages are installed while it does.
+$(VENV)/.compiler: $(VENV)/.made locks/tour.txt
+	$(PIP) --constraint locks/tour.txt cmake ninja nanobind scikit-build-core
+	@touch $@
+
+$(VENV)/.tour: locks/tour.txt | $(VENV)/.compiler
 	$(PIP) -r locks/tour.txt
 	@touch $@
 
-$(VENV)/.test: locks/test.txt | $(VENV)/.tour
+# The large packages are imported once, which compiles their modules; otherwise every worker of the tests would.
+$(VENV)/.test: locks/test.txt | $(VENV)/.compiler
 	$(PIP) -r locks/test.txt
-	@touch $@
+	$(BIN)/python -c 'import altair, hypothesis.strategies, pandas, polars, pyarrow.parquet, scipy.stats, \
+	  sklearn.utils.estimator_checks, xdist'
+	@touch $@ $(VENV)/.tour
 
 $(VENV)/.bench: $(VENV)/.made locks/bench.txt
 	$(PIP) -r locks/bench.txt
@@ -33,7 +41,7 @@ $(VENV)/.bench: $(VENV)/.made locks/bench.txt
 
 # Warnings are errors wherever we build ourselves; a user's compiler may know warnings that ours does not. Hot loops are
 # compiled for this machine alone: it would run no other clone. The wheel has them all.
-$(VENV)/.built: $(NATIVE) | $(VENV)/.tour
+$(VENV)/.built: $(NATIVE) | $(VENV)/.compiler
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) --no-build-isolation --no-deps \
 	  --config-settings=cmake.define.CHAFFINCH_WERROR=ON --config-settings=cmake.define.CHAFFINCH_THIS_MACHINE=ON -e .
 	@touch $@
@@ -42,7 +50,7 @@ tour: $(VENV)/.tour $(VENV)/.built ## set up, build, and walk through the toolki
 	$(BIN)/chaffinch tour --yes
 
 # One core installs packages while the other compiles; then the linters run beside the tests.
-test: $(VENV)/.tour ## lint, types, import contract, all tests, doctests, README examples
+test: $(VENV)/.compiler ## lint, types, import contract, all tests, doctests, README examples
 	@$(MAKE) --no-print-directory --jobs=2 lint suite
 
 # Files keep their order, in which short doctests are last: sorted by their number of tests, as xdist does by default, the

@@ -3,11 +3,18 @@
 import gc
 import importlib
 import os
+from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from threadpoolctl import threadpool_limits
+
+from chaffinch.samples.catalogue import SAMPLES
+from chaffinch.text.document import Document
 
 # How long a draw takes is the machine's affair: on a busy one it says nothing about the test.
 # Every run draws anew, so many runs see more cases than a long one; pytest --hypothesis-profile=thorough draws more.
@@ -19,6 +26,27 @@ settings.load_profile("suite")
 # A console keeps the width that COLUMNS asks for when it is made: it is made before any test sets that.
 os.environ.pop("COLUMNS", None)
 importlib.import_module("chaffinch.cli.console")
+
+Drawn = Callable[[int, int, str, bool], list[Document]]
+
+
+def _remembered(documents: Drawn) -> Drawn:
+    """The same documents, drawn once; every caller has a copy of its own."""
+    drawn = lru_cache(maxsize=6)(documents)
+
+    def remembered(n: int, seed: int, split: str, careful: bool) -> list[Document]:
+        copies = [copy(document) for document in drawn(n, seed, split, careful)]
+        for document in copies:
+            document.fields = dict(document.fields)
+        return copies
+
+    return remembered
+
+
+# A sample takes up to half a second to draw, and hundreds of tests ask for the same ones.
+SAMPLES |= {
+    name: replace(sample, documents=_remembered(sample.documents)) for name, sample in SAMPLES.items()
+}
 
 ENVIRONMENT = "CHAFFINCH_DATA"
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"

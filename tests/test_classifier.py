@@ -16,6 +16,7 @@ from chaffinch import Classifier, ConfigError, DataError, ModelFileError, sample
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.learners.choice_gradient import ChoiceSgd
 from chaffinch.learners.dual import DualRest
+from chaffinch.learners.kernel_perceptron import KernelPerceptron
 from chaffinch.recipes.classifiers import CLASSIFIERS
 
 
@@ -26,6 +27,9 @@ def reviews():
 
 
 RECIPES = [r.name for r in CLASSIFIERS]
+QUICK = {
+    "kernel-perceptron": KernelPerceptron(epochs=4)
+}  # whose default takes seconds in tests that train it often
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
@@ -188,7 +192,7 @@ EXPECTED = {"logistic": SLOW, "loglinear": SLOW, "perceptron": SLOW, "nb": COUNT
 @pytest.mark.filterwarnings("ignore:Estimator Classifier does not inherit")
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_scikit_learns_checks_hold(recipe):
-    classifier = Classifier(recipe)
+    classifier = Classifier(QUICK.get(recipe, recipe))
     expected = EXPECTED.get(recipe, {})
     for found in check_estimator(classifier, on_fail=None, on_skip=None, expected_failed_checks=expected):
         if found["check_name"] not in expected:
@@ -208,11 +212,12 @@ def test_texts_go_through_pipelines_searches_and_calibration(reviews):
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_every_recipe_is_searched_piped_and_cloned_over_texts(recipe, reviews):
     texts, y, new, gold = reviews
-    pipeline = Pipeline([("classifier", Classifier(recipe, features="tf-idf"))])
+    config = QUICK.get(recipe, recipe)
+    pipeline = Pipeline([("classifier", Classifier(config, features="tf-idf"))])
     search = GridSearchCV(pipeline, {"classifier__features": ["counts", "tf-idf"]}, cv=2).fit(texts, y)
     assert search.best_params_["classifier__features"] in ("counts", "tf-idf")
     assert search.score(new, gold) == pytest.approx((search.predict(new) == np.array(gold)).mean())
-    assert clone(pipeline).get_params()["classifier__recipe"] == recipe
+    assert clone(pipeline).get_params()["classifier__recipe"] == config
     calibrated = CalibratedClassifierCV(Classifier(recipe), cv=2).fit(texts, y)
     np.testing.assert_allclose(calibrated.predict_proba(new).sum(axis=1), 1.0)
 

@@ -37,10 +37,10 @@ Case = tuple[Learner, Callable[[], Problem], float]
 
 
 def packed(*, order: int = 1, local: bool = False, weighted: bool = False, margin: bool = False) -> Problem:
-    made = chain_problem(N=10)
+    made = chain_problem(N=6)
     Y, F = made.structure.Y, made.scorer.layout["unary"].rows
     chain = LocalChain(Y) if local else replace(made.structure, order=order)
-    weight = np.linspace(0.5, 2.0, 10).astype(np.float32) if weighted else None
+    weight = np.linspace(0.5, 2.0, 6).astype(np.float32) if weighted else None
     cost = label_costs([[0, 2, 1], [0.5, 0, 0.5], [1, 1, 0]]) if margin else None
     return Problem(chain, Linear(Layout.packed_chain(F, Y, order)), made.examples, weight, cost, seed=1)
 
@@ -176,8 +176,8 @@ CASES: list[Case] = [
     (Lbfgs(c2=0.5, tolerance=1e-9), packed, END),
     (Lbfgs(c2=0.5, tolerance=1e-9), lambda: packed(order=2, weighted=True), END),
     (PrunedSgd(c2=0.5, epochs=200, rate=0.1, threshold=1e-12, most=3), packed, END),
-    (BlockSgd(c2=0.5, epochs=20, rate=0.1, sizes=(4, 1, 5)), packed, 1e-4),
-    (BlockSgd(c2=0.5, epochs=20, rate=0.1, sizes=(4, 1, 5)), lambda: packed(margin=True), 1e-4),
+    (BlockSgd(c2=0.5, epochs=20, rate=0.1, sizes=(2, 1, 3)), packed, 1e-4),
+    (BlockSgd(c2=0.5, epochs=20, rate=0.1, sizes=(2, 1, 3)), lambda: packed(margin=True), 1e-4),
     (Sgd(c2=0.5, epochs=200, rate=0.1), lambda: packed(local=True), END),
     (Lbfgs(c2=0.5, tolerance=1e-9), lambda: packed(local=True, weighted=True), END),
     (Sdca(c2=0.5, epochs=300, tolerance=1e-7, still=0.0), ruled, END),
