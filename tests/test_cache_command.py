@@ -195,8 +195,19 @@ def test_an_estimate_is_told_before_a_large_file_is_trained_on(tmp_path: Path) -
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells the peak of a process")
 @pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="sanitizers take memory of their own")
-@pytest.mark.parametrize("kind", ["sentences", "documents"])
-def test_the_memory_that_is_told_is_the_memory_that_is_used(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "flags"),
+    [
+        ("sentences", {}),
+        ("sentences", {"recipe": "perceptron"}),
+        ("documents", {"features": "words"}),
+        ("documents", {"features": "sentences"}),
+        ("documents", {}),
+    ],
+)
+def test_the_memory_that_is_told_is_the_memory_that_is_used(
+    tmp_path: Path, kind: str, flags: dict[str, str]
+) -> None:
     rng = np.random.default_rng(0)
 
     def word() -> str:
@@ -211,7 +222,7 @@ def test_the_memory_that_is_told_is_the_memory_that_is_used(tmp_path: Path, kind
         data.write_text("label,text\n", encoding="utf-8")
     with data.open("a", encoding="utf-8") as out:
         out.writelines(rows)
-    told = estimate(kind_of_file(data), [data], {}, least=1)
+    told = estimate(kind_of_file(data), [data], {}, 1, **flags)  # type: ignore[arg-type]
     assert told is not None
     arguments = [
         "train",
@@ -223,8 +234,8 @@ def test_the_memory_that_is_told_is_the_memory_that_is_used(tmp_path: Path, kind
         "--threads",
         "1",
     ]
-    if kind == "documents":
-        arguments += ["--features", "words"]
+    for name, value in flags.items():
+        arguments += [f"--{name}", value]
     ran = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", PEAK, *arguments],
         check=True,
@@ -234,6 +245,9 @@ def test_the_memory_that_is_told_is_the_memory_that_is_used(tmp_path: Path, kind
     )
     peak = 1024 * int(ran.stdout.split("VmHWM:")[1].split()[0])
     assert told.cached == pytest.approx(peak, rel=0.25)
+    if kind == "documents" and not flags:  # words are chosen, but n-grams of characters were compared
+        assert told.larger is not None
+        assert told.larger > 1.5 * told.cached
 
 
 def test_the_files_of_a_training_that_failed_stay(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def flat(scores: Scores) -> dict[str, float]:
 
 def tell_estimate(kind: Kind, asked: TrainRequest, told: Mapping[str, str]) -> None:
     """Say on stderr what training on large files will need, before it begins."""
-    found = estimate(kind, asked.data, told)
+    found = estimate(kind, asked.data, told, recipe=asked.recipe, features=asked.features)
     if found is not None:
         err.print(found.told(asked.cache))
 

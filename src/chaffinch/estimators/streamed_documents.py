@@ -95,7 +95,7 @@ def _chosen(
     if given or all_seen:
         return _choice(task, recipe, fixed, given, None).chosen
     found = {name: TextFeatures.named(name) for name in (*suited_kinds(task.X), *OF_WORDS)}
-    words, characters = ([n for n, f in found.items() if _dear(f) is dear] for dear in (False, True))
+    words, characters = ([n for n, f in found.items() if of_characters(f) is dear] for dear in (False, True))
     best: _Choice | None = None
     failed: DataError | None = None
     for names in (words, characters):
@@ -153,7 +153,7 @@ def _choice(
     return _Choice(chosen, choice.accuracy, choice.error, right)
 
 
-def _dear(features: TextFeatures | None) -> bool:
+def of_characters(features: TextFeatures | None) -> bool:
     """Whether they are n-grams of characters."""
     return features is not None and any("char" in kind.get("unit", "") for kind, _ in features.ngrams)
 

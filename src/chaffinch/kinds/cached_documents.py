@@ -1,12 +1,17 @@
 """Classifiers trained on files larger than memory: what that takes, and how it is done."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from time import process_time
+from typing import Any
 
 import numpy as np
 
 from chaffinch.cache.documents import ITEMS
+from chaffinch.defaults.documents import SAMPLE, suited_kinds
 from chaffinch.estimators.classifier import Classifier
+from chaffinch.estimators.streamed_documents import of_characters
 from chaffinch.estimators.streams import CHECKPOINT
 from chaffinch.kinds.caching import corpus_blocks, source_of
 from chaffinch.kinds.kind import Kind
@@ -14,38 +19,78 @@ from chaffinch.kinds.requests import Needs
 from chaffinch.kinds.texts import Texts
 from chaffinch.learners.choice import padded
 from chaffinch.progress import Listener
-from chaffinch.recipes.document_blocks import COUNTED_ON, MIXED, PASSES
+from chaffinch.recipes.document_blocks import CHOSEN_ON_ALL, COUNTED_ON, MIXED, PASSES
+from chaffinch.recipes.text_features import TextFeatures
 
 OF_ITEM = 55  # bytes of a feature of a document that is being learnt from a cache
-OF_TEXT, OF_DOCUMENT = 14, 200  # bytes in memory of a character and of a document, its features included
+OF_TEXT, OF_DOCUMENT = (
+    14,
+    200,
+)  # bytes in memory of a character and of a document, its features of words included
+# Bytes of a feature of a document if features are n-grams of characters: while these are counted, and while recipes are
+# compared on all documents, and while kinds of features are compared on a sample.
+OF_VALUE, OF_CHOICE, OF_ROUND = 34, 46, 27
 
 
-def needs_of_documents(corpora: Sequence[Texts]) -> Needs | None:
-    """Two short trainings show how features grow with the data, up to the documents that are counted."""
+def needs_of_documents(corpora: Sequence[Texts], features: Any = None) -> Needs | None:
+    """Two short trainings show how features grow with the data, up to the documents that are counted.
+
+    features: those that were asked for; None: words, and n-grams of characters beside them if they may be chosen
+    """
     parts = [corpora[0].joined(rest) for rest in (corpora[1 : len(corpora) // 2], corpora[1:])]
     single = all(isinstance(label, str) for label in parts[1].labels)
     if len(corpora) < 2 or not single or len(set(parts[0].labels)) < 2:
         return None
-    made = [Classifier("logistic", choose=False, calibrate=False, threads=1) for _ in parts]
-    for one, part in zip(made, parts, strict=True):
-        one.set_params(smallest=0.0).fit(part.texts, part.labels)
-    fewer, more = (one.model_.encoder.n_features for one in made)
+    found = _needs(parts, TextFeatures.of(features))
+    began = process_time()
+    names = suited_kinds(parts[1].texts) if features is None else ()
+    kinds = [kind for name in names if of_characters(kind := TextFeatures.named(name))]
+    if kinds:
+        larger = _needs(parts, max(kinds, key=lambda kind: len(kind.ngrams)))
+        of_documents = larger.chosen / OF_CHOICE * SAMPLE / len(parts[1])
+        found = replace(found, larger=larger, first=OF_ROUND * len(kinds) * of_documents)
+    return replace(found, beside=process_time() - began)
+
+
+def _needs(parts: Sequence[Texts], features: TextFeatures) -> Needs:
+    """The needs of these features on half of a sample and on the whole."""
     half, whole = map(len, parts)
-    growth = float(np.clip(np.log(max(more, 2) / max(fewer, 1)) / np.log(whole / max(half, 1)), 0.0, 1.0))
     characters = sum(map(len, parts[1].texts))
-    # Texts and features of the documents that are counted.
-    counted = OF_TEXT * characters + OF_DOCUMENT * whole
-    items = len(made[1].model_.encoder.rows(parts[1].texts, None, 1).ids)
+    in_memory = OF_TEXT * characters + OF_DOCUMENT * whole
+    row = 4 * padded(len(set(parts[1].labels)))
+    if of_characters(features):
+        encoders = [features.encoder(len(part), 0, 1) for part in parts]
+        items = [
+            len(one.fitted_rows(part.texts, None, None).ids)
+            for one, part in zip(encoders, parts, strict=True)
+        ][1]
+        fewer, more = (one.n_features for one in encoders)
+        in_memory = max(in_memory, OF_CHOICE * items)
+        counted, learnt, chosen = max(in_memory, OF_VALUE * items), 0, OF_CHOICE * items
+    else:
+        made = [
+            Classifier("logistic", features=features, choose=False, calibrate=False, threads=1) for _ in parts
+        ]
+        for one, part in zip(made, parts, strict=True):
+            one.set_params(smallest=0.0).fit(part.texts, part.labels)
+        fewer, more = (one.model_.encoder.n_features for one in made)
+        items = len(made[1].model_.encoder.rows(parts[1].texts, None, 1).ids)
+        counted, learnt, chosen = in_memory, OF_ITEM * items, 0
+    growth = float(np.clip(np.log(max(more, 2) / max(fewer, 1)) / np.log(whole / max(half, 1)), 0.0, 1.0))
     return Needs(
-        memory=OF_TEXT * characters + OF_DOCUMENT * whole,
+        memory=in_memory,
         features=more,
         growth=growth,
-        weight_bytes=4 * padded(len(set(parts[1].labels))),
+        weight_bytes=row,
         most=2**62,
+        # Texts and features of the documents that are counted.
         blocks=int(max(counted * COUNTED_ON / whole, OF_ITEM * MIXED * ITEMS)),
-        as_blocks=max(counted, OF_ITEM * items),
+        as_blocks=max(counted, learnt),
         passes=PASSES / 1.5,
         counted=max(COUNTED_ON / whole, 1.0),
+        each=row * whole,
+        chosen=chosen,
+        chosen_up_to=CHOSEN_ON_ALL / whole,
     )
 
 

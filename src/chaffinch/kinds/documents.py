@@ -195,9 +195,9 @@ class DocumentKind(Kind, TextLabels):
             on_epoch=on_epoch,
         )
 
-    def needs(self, corpora: Sequence[Texts]) -> Needs | None:
+    def needs(self, corpora: Sequence[Texts], _recipe: str | None, features: Any) -> Needs | None:
         """What training on such documents takes."""
-        return needs_of_documents(corpora)
+        return needs_of_documents(corpora, features)
 
     def fit_cached(
         self,

@@ -20,11 +20,12 @@ BASE = 80 << 20  # of the interpreter and its modules
 
 @dataclass(frozen=True)
 class Estimate:
-    """Bytes and CPU seconds of a training."""
+    """Bytes and CPU seconds of a training. larger: bytes with a cache if n-grams of characters are chosen"""
 
     memory: float
     seconds: float
     cached: float
+    larger: float | None = None
 
     def told(self, folder: Path | None) -> str:
         """One sentence.
@@ -33,9 +34,13 @@ class Estimate:
         'about 3.1 GB and 6 minutes; --cache DIR uses 0.9 GB'
         >>> Estimate(3.1e9, 40, 0.9e9).told(Path("c"))
         'about 0.9 GB and 40 seconds, with a cache in c; 3.1 GB without'
+        >>> Estimate(3.1e9, 40, 0.9e9, 1.4e9).told(Path("c"))
+        'about 0.9 GB (1.4 GB if n-grams of characters are chosen) and 40 seconds, with a cache in c; 3.1 GB without'
         """
         time = f"{self.seconds:.0f} seconds" if self.seconds < 90 else f"{self.seconds / 60:.0f} minutes"
         less, more = _gigabytes(self.cached), _gigabytes(self.memory)
+        if self.larger is not None and _gigabytes(self.larger) != less:
+            less += f" ({_gigabytes(self.larger)} if n-grams of characters are chosen)"
         if folder is None:
             return f"about {more} and {time}; --cache DIR uses {less}"
         return f"about {less} and {time}, with a cache in {folder}; {more} without"
@@ -51,7 +56,12 @@ def _gigabytes(size: float) -> str:
 
 
 def estimate(
-    kind: Kind, paths: list[Path], told: Mapping[str, str], least: int = WORTH_TELLING
+    kind: Kind,
+    paths: list[Path],
+    told: Mapping[str, str],
+    least: int = WORTH_TELLING,
+    recipe: str | None = None,
+    features: Any = None,
 ) -> Estimate | None:
     """The needs of training on files; None if they are small, packed or pipes, or no estimate is known."""
     plain = all(not is_stream(path) and path.is_file() and path.suffix not in PACKED for path in paths)
@@ -68,11 +78,18 @@ def estimate(
             corpora.append(kind.read(path, {**told, "from_format": format}))
         read = block.end
     began = process_time()
-    needs: Needs | None = kind.needs(corpora)
+    needs: Needs | None = kind.needs(corpora, recipe, features)
     if needs is None or read == 0:
         return None
-    spent = process_time() - began
+    spent = process_time() - began - needs.beside
     times = sum(path.stat().st_size for path in paths) / read
+    memory, cached = _bytes(needs, times)
+    larger = None if needs.larger is None else max(cached, _bytes(needs.larger, times)[1])
+    return Estimate(memory, needs.seconds(spent) * times, cached, larger)
+
+
+def _bytes(needs: Needs, times: float) -> tuple[float, float]:
+    """In memory, and from a cache, on so many times the data of the sample."""
     features = needs.features * min(times, needs.counted) ** needs.growth
-    memory = BASE + needs.memory * times + 3 * needs.weight_bytes * features
-    return Estimate(memory, needs.seconds(spent) * times, min(memory, BASE + needs.cached(features, times)))
+    memory = BASE + needs.first + needs.memory * times + 3 * needs.weight_bytes * features
+    return memory, min(memory, BASE + needs.cached(features, times))

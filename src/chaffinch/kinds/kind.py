@@ -268,8 +268,11 @@ class Kind(ABC):
     def fit(self, estimator: Any, train: Any, dev: Any, on_epoch: Listener) -> None:
         """Train it; ``dev`` is held-out data to stop on, or None."""
 
-    def needs(self, corpora: Sequence[Any]) -> Needs | None:
-        """What training on these corpora needs, measured by a short trial; None: not known."""
+    def needs(self, corpora: Sequence[Any], recipe: str | None, features: Any) -> Needs | None:
+        """What training on these corpora needs, measured by a short trial; None: not known.
+
+        recipe, features: those that were asked for
+        """
         return None
 
     def fit_cached(

@@ -70,6 +70,11 @@ class Needs:
     blocks:       bytes of the blocks that training from a cache has in memory at a time, if there are as many
     as_blocks:    bytes of the sample as such blocks
     passes:       what a whole training costs, in trainings of the sample as it was tried
+    each:         bytes of training from a cache that grow with the data without end: dual variables of documents
+    chosen:       bytes of choosing on the sample as training in memory does; up to chosen_up_to times the sample
+    first:        bytes of comparing kinds of features on a sample
+    larger:       the same with n-grams of characters, if these may be chosen
+    beside:       CPU seconds that were spent on anything but the trial
     """
 
     memory: float
@@ -81,6 +86,12 @@ class Needs:
     as_blocks: float
     passes: float = 1.0
     counted: float = math.inf
+    each: float = 0.0
+    chosen: float = 0.0
+    chosen_up_to: float = 0.0
+    first: float = 0.0
+    larger: "Needs | None" = None
+    beside: float = 0.0
 
     def seconds(self, spent: float) -> float:
         """CPU seconds of a training on the sample, given those of the trial."""
@@ -92,8 +103,12 @@ class Needs:
         Features are counted first; then there are their index, their weights and the blocks.
         """
         weights = min(features * self.weight_bytes, self.most)
-        blocks = min(self.blocks, self.as_blocks * times)
-        return max(COUNTING * features, blocks + weights + INDEXED * weights / self.weight_bytes)
+        blocks = max(
+            min(self.blocks, self.as_blocks * times),
+            self.chosen * times if times <= self.chosen_up_to else 0.0,
+        )
+        held = weights + INDEXED * weights / self.weight_bytes + self.each * times
+        return self.first + max(COUNTING * features, blocks + held)
 
 
 COUNTING = 44  # bytes of a feature while features are counted

@@ -1,6 +1,7 @@
 """Taggers trained on files larger than memory: what that takes, and how it is done."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,34 +15,53 @@ from chaffinch.kinds.caching import corpus_blocks, source_of
 from chaffinch.kinds.kind import Kind
 from chaffinch.kinds.requests import Needs
 from chaffinch.progress import Listener
+from chaffinch.recipes import TAGGERS
 from chaffinch.recipes.crf_blocks import KEPT_BYTES, MIXED, MOST_WEIGHT_BYTES
 from chaffinch.recipes.crf_config import SGD_PASSES, Crf
 from chaffinch.recipes.crf_problem import CrfLayout
+from chaffinch.recipes.perceptron import MiraTagger, StructuredPerceptron
+from chaffinch.recipes.perceptron_blocks import TABLES
 from chaffinch.text.table import TokenTable, concatenated
 
-TRIAL = Crf(optimiser="fast", passes=1, min_weight=0.0)  # shows how features grow and how long a pass takes
+TRIAL: Any = Crf(
+    optimiser="fast", passes=1, min_weight=0.0
+)  # shows how features grow and how long a pass takes
 BYTES_PER_TOKEN = 400  # of training in memory, besides the weights
 BYTES_PER_ROW = 160  # of a token's features
+COPIED = 2  # the tables of a perceptron are in the core and outside it
 
 
-def needs_of_sentences(corpora: Sequence[TokenTable]) -> Needs | None:
-    """Two short trainings show how features grow with the data."""
+def needs_of_sentences(
+    corpora: Sequence[TokenTable], recipe: str | None = None, features: Any = None
+) -> Needs | None:
+    """Two short trainings show how features grow with the data.
+
+    recipe, features: those that were asked for. Recipes that are not trained from a cache are taken for a CRF.
+    """
     if len(corpora) < 2:
         return None
     half, whole = (concatenated(list(part)) for part in (corpora[: len(corpora) // 2], corpora))
-    models: list[Any] = [Tagger(TRIAL, folds=0, threads=1).fit(part).model_ for part in (half, whole)]
+    trial, passes, online = TRIAL, SGD_PASSES, False
+    asked = None if recipe is None else TAGGERS.by_name(recipe).config()
+    if isinstance(asked, StructuredPerceptron | MiraTagger):
+        trial, passes, online = replace(asked, epochs=1), asked.epochs, True
+    models: list[Any] = [
+        Tagger(trial, features=features, folds=0, threads=1).fit(part).model_ for part in (half, whole)
+    ]
     fewer, more = (model.encoder.n_features for model in models)
     growth = np.log(max(more, 2) / max(fewer, 1)) / np.log(whole.n_tokens / max(half.n_tokens, 1))
-    row = 4 * CrfLayout(1, len(models[1].labels.inner)).S
+    Y = len(models[1].labels.inner)
+    copies = COPIED * TABLES if online else 1  # of the size of the weights
+    row = 4 * copies * CrfLayout(1, Y).S
     return Needs(
         memory=BYTES_PER_TOKEN * whole.n_tokens,
         features=more,
         growth=float(np.clip(growth, 0.0, 1.0)),
         weight_bytes=row,
-        most=MOST_WEIGHT_BYTES,
+        most=MOST_WEIGHT_BYTES * (COPIED if online else 1),
         blocks=2 * MIXED * TOKENS * BYTES_PER_ROW + KEPT_BYTES,
         as_blocks=3 * BYTES_PER_ROW * whole.n_tokens,
-        passes=SGD_PASSES / 1.5,
+        passes=passes / 1.5,
     )
 
 

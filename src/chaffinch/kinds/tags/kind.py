@@ -208,9 +208,9 @@ class TagKind(Kind, TokenLabels):
         """Train it."""
         estimator.fit(train, shares, dev=dev, on_epoch=on_epoch)
 
-    def needs(self, corpora: Sequence[TokenTable]) -> Needs | None:
+    def needs(self, corpora: Sequence[TokenTable], recipe: str | None, features: Any) -> Needs | None:
         """What training on such sentences takes."""
-        return needs_of_sentences(corpora)
+        return needs_of_sentences(corpora, recipe, features)
 
     def fit_cached(
         self,
