@@ -180,7 +180,7 @@ def test_names_have_aliases_and_unknown_ones_list_the_known() -> None:
 
 
 def test_labels_that_are_no_tags_have_no_mask() -> None:
-    with pytest.raises(DataError, match="'NN' is no tag of BIO, whose letters are B, I and O"):
+    with pytest.raises(DataError, match="'NN' is not a tag of BIO, which has the letters B, I and O"):
         schemes.legal_transitions(["O", "NN"], "BIO")
 
 

@@ -98,7 +98,7 @@ class TextSpool:
             yield texts, [names[y] for y in labels.tolist()]
 
     def sample(self, most: int) -> tuple[list[str], list[str]]:
-        """At most so many documents, evenly spaced."""
+        """At most this many documents, evenly spaced."""
         N = len(self)
         wanted = np.unique(np.arange(min(most, N)) * N // max(min(most, N), 1))
         texts: list[str] = []

@@ -41,10 +41,13 @@ def command(
     ] = AUTO,
     scheme: Annotated[
         str | None,
-        typer.Option("--scheme", help=f"Scheme of seqeval-strict: {', '.join(SCHEMES)}; else seen."),
+        typer.Option(
+            "--scheme", help=f"Scheme of seqeval-strict: {', '.join(SCHEMES)}; by default detected."
+        ),
     ] = None,
     format: Annotated[
-        str | None, typer.Option("--format", help=f"Format of the files: {', '.join(FORMATS)}; else seen.")
+        str | None,
+        typer.Option("--format", help=f"Format of the files: {', '.join(FORMATS)}; by default detected."),
     ] = None,
     label: Annotated[
         str | None,

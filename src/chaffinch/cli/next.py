@@ -48,7 +48,7 @@ def command(
     ] = None,
     audit: Annotated[
         int,
-        typer.Option(help="One row in so many is drawn at random, for an honest score; 0: none.", min=0),
+        typer.Option(help="One row in this many is drawn at random, for an unbiased score; 0: none.", min=0),
     ] = AUDIT,
     audit_file: Annotated[
         Path | None, typer.Option(help="Write the audit rows to this file instead of the queue.")

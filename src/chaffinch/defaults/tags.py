@@ -376,7 +376,7 @@ class _Race:
 
 
 def _stop_after(passes: int | None) -> Listener:
-    """A listener that ends training after so many passes."""
+    """A listener that ends training after this many passes."""
     return lambda progress: passes is None or progress.task != "pass" or progress.done < passes
 
 

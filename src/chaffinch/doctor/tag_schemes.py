@@ -77,7 +77,7 @@ def _stray_tags(file: CorpusFile, stray: set[str]) -> Iterator[Finding]:
     for n, d in enumerate(file.documents):
         for t, tag in enumerate(d.columns.get(LABEL, [])):
             if tag in stray:
-                what = f"{d.tokens[t].text!r} has the tag {tag!r}, which is no tag of a span"
+                what = f"{d.tokens[t].text!r} has the tag {tag!r}, which does not mark a span"
                 advice = (
                     f"B-{tag} or I-{tag}?" if tag in types else "O, or a letter with a type, such as B-PER"
                 )

@@ -174,7 +174,7 @@ def _context(job: Any) -> BaseContext:
 
 
 def _end_with_the_driver() -> None:
-    """A worker whose driver was killed would wait for ever: a thread ends it."""
+    """A worker whose driver was killed would wait forever: a thread ends it."""
     driver = parent_process()
     assert driver is not None
 

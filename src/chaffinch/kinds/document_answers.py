@@ -176,9 +176,8 @@ def format_of_answers(output: Path, of_input: str, wanted: str | None) -> str:
     first = [] if of_input in TOOLS and wanted is None and "jsonl" in suggested else [of_input]
     fit = [name for name in (*first, *able) if name in able and name in suggested]
     if not fit:
-        told = "by its name" if wanted is None else "asked for, and so"
         raise ConfigError(
-            f"{output}: {told} of the format {suggested[-1]}, which cannot hold predictions; "
+            f"{output}: the format {suggested[-1]} cannot hold predictions; "
             "name a .csv, .tsv, .jsonl, .json or .parquet file"
         )
     return fit[0]

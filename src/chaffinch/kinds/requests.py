@@ -98,7 +98,7 @@ class Needs:
         return self.passes * spent
 
     def cached(self, features: float, times: float) -> float:
-        """Bytes that training from a cache needs, for so many features and so many times the data of the sample.
+        """Bytes that training from a cache needs, for a number of features and a multiple of the sample's data.
 
         Features are counted first; then there are their index, their weights and the blocks.
         """

@@ -142,7 +142,7 @@ class Pace:
         self._unit, self._began, self._met = unit, monotonic(), 0
 
     def __call__(self, more: int) -> dict[str, float]:
-        """The mean rate, after so many more examples."""
+        """The mean rate after this many more examples."""
         self._met += more
         return {f"{self._unit}/s": self._met / max(monotonic() - self._began, 1e-9)}
 

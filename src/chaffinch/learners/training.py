@@ -114,7 +114,7 @@ def _state(learner: Trains, one: Pass) -> State:
     return one.state()
 
 
-# Within a pass a checkpoint is written after this many times the duration of the last one, and so many seconds.
+# Within a pass a checkpoint is written after this many times the duration of the last one, at least this many seconds.
 CHECKPOINT_SHARE = 20
 CHECKPOINT_SECONDS = 0.5
 

@@ -29,7 +29,7 @@ Ids = NDArray[np.int64]
 
 
 def is_markov(model: object) -> bool:
-    """Whether conditionals can be had: a chain of first order whose pairs are the same at all tokens."""
+    """Whether a model has conditionals: it is a chain of first order whose pairs are the same at all tokens."""
     if not isinstance(model, ChainModel):
         return False
     searched = model.searched

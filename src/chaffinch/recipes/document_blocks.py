@@ -105,7 +105,7 @@ class TextChoice:
 
 
 def passes_over(N: int) -> int:
-    """How many passes SGD makes over so many documents: few documents are met more often.
+    """Number of passes of SGD over this many documents: few documents get more passes.
 
     >>> passes_over(1000), passes_over(30_000), passes_over(5_000_000)
     (12, 7, 4)
@@ -253,7 +253,7 @@ PERCEPTRON = LearnerTrial("perceptron", 1.0, 1.0)
 
 
 def duals_fit(N: int, Y: int) -> bool:
-    """Whether the dual variables of so many documents and labels may be in memory."""
+    """Whether the dual variables of this many documents and labels fit in memory."""
     return 4 * N * padded(Y) <= DUAL_BYTES
 
 

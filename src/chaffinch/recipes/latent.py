@@ -95,7 +95,7 @@ def _train(
 
 
 def hidden_labels(outer: tuple[str, ...], kinds: int) -> LabelSet:
-    """Each label in so many hidden kinds.
+    """Each label, split into this many hidden kinds.
 
     >>> hidden_labels(("IN", "OUT"), 2).inner
     ('IN#1', 'IN#2', 'OUT#1', 'OUT#2')

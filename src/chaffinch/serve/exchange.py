@@ -63,7 +63,7 @@ class Exchange:
             return
         try:
             status, content = self.finish(found)
-        except Exception:  # the others of the batch are to be answered all the same
+        except Exception:  # the others of the batch still get answers
             log.exception("an answer could not be sent")
             connection.transport.abort()
             return

@@ -21,7 +21,7 @@ Stamp = tuple[int, int, int]
 
 
 async def watch(server: Server) -> None:
-    """Look at the model files for ever; one that cannot be loaded leaves the model as it is."""
+    """Watch the model files; one that cannot be loaded leaves the model as it is."""
     seen = {name: stamp(served.path) for name, served in server.models.items()}
     gone: set[str] = set()
     loop = asyncio.get_running_loop()

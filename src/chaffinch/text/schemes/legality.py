@@ -96,7 +96,7 @@ def validate(tags: Tags, scheme: str | Scheme) -> list[TagFault]:
     >>> for fault in validate([["O", "I-PER"], ["B-PER", "E-PER"]], "BIO"):
     ...     print(fault)
     sentence 1, token 2: 'I-PER' must continue a span of its type, but follows 'O'
-    sentence 2, token 2: 'E-PER' is no tag of BIO, whose letters are B, I and O
+    sentence 2, token 2: 'E-PER' is not a tag of BIO, which has the letters B, I and O
     """
     column, ptr = interned(tags)
     return validate_column(column, ptr, scheme)
@@ -116,7 +116,7 @@ def validate_column(column: Column, ptr: NDArray[np.int64], scheme: str | Scheme
         start, end = int(ptr[n]), int(ptr[n + 1])
         tag = column.types[column.ids[t]]
         if strange[t]:
-            why = f"is no tag of {scheme}, whose letters are {letters_text(scheme)}"
+            why = f"is not a tag of {scheme}, which has the letters {letters_text(scheme)}"
         elif before[t]:
             joined = known_letter_and_type(tag, scheme)[0] in scheme.must_before
             need = "continue a span of its type" if joined else "come right after a span of its type"

@@ -94,7 +94,7 @@ def tag(letter: str, kind: str, scheme: Scheme) -> str:
 
 
 def letter_and_type(tag: str, scheme: Scheme) -> tuple[str, str] | None:
-    """The letter and the type of a tag, or None if it is no tag of the scheme.
+    """The letter and the type of a tag, or None if it is not a tag of the scheme.
 
     >>> letter_and_type("L-creative-work", BILOU), letter_and_type("O", BIO), letter_and_type("NN", BIO)
     (('E', 'creative-work'), ('O', ''), None)
@@ -112,7 +112,7 @@ def known_letter_and_type(tag: str, scheme: Scheme) -> tuple[str, str]:
     if found is None:
         found = letter_and_type(tag, scheme)
         if found is None:
-            raise DataError(f"{tag!r} is no tag of {scheme}, whose letters are {letters_text(scheme)}")
+            raise DataError(f"{tag!r} is not a tag of {scheme}, which has the letters {letters_text(scheme)}")
         if len(_KNOWN) < _MOST_KNOWN:
             _KNOWN[scheme.name, tag] = found
     return found
