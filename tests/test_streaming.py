@@ -3,7 +3,6 @@
 import gzip
 import os
 import select
-import subprocess
 import sys
 
 import pytest
@@ -14,6 +13,7 @@ from chaffinch import Classifier, Tagger
 from chaffinch.corpus import record_blocks as blocks_module
 from chaffinch.corpus.record_blocks import record_blocks, single_records, without_header
 from commandline import run  # noqa: F401
+from forked import COMMAND, Forked
 
 WORDS = [["Ann", "went", "home"], ["Bob", "saw", "Ann", "."], ["home"], ["the", "dog", "barks"]]
 TAGS = [["B-PER", "O", "O"], ["B-PER", "O", "B-PER", "O"], ["O"], ["O", "O", "O"]]
@@ -117,16 +117,20 @@ SLOW = {
 @pytest.mark.parametrize("case", SLOW)
 def test_a_slow_pipe_is_answered_row_by_row(models, case):
     kind, format = case.split()
-    command = [sys.executable, "-m", "chaffinch", "predict", str(models / f"{kind}.chaff"), "--from", format]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        for number, (line, first) in enumerate(SLOW[case]):
-            process.stdin.write(line)
-            process.stdin.flush()
-            seconds = 5 if number else 120  # the model is loaded before the first answer
-            assert select.select([process.stdout], [], [], seconds)[0], "no answer"
-            assert os.read(process.stdout.fileno(), 1000).startswith(first)
-        process.stdin.close()
-        assert process.wait(60) == 0
+    (asked, ask), (answers, answer) = os.pipe(), os.pipe()
+    process = Forked(
+        COMMAND, "predict", models / f"{kind}.chaff", "--from", format, stdin=asked, stdout=answer
+    )
+    os.close(asked)
+    os.close(answer)
+    for number, (line, first) in enumerate(SLOW[case]):
+        os.write(ask, line)
+        seconds = 5 if number else 120  # the model is loaded before the first answer
+        assert select.select([answers], [], [], seconds)[0], "no answer"
+        assert os.read(answers, 1000).startswith(first)
+    os.close(ask)
+    assert process.wait(60) == 0
+    os.close(answers)
 
 
 def test_errors_name_the_line_of_the_file(models, tmp_path, run, monkeypatch):  # noqa: F811
