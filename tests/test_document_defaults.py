@@ -220,3 +220,40 @@ def test_the_preferred_kind_of_features_gives_way_to_one_that_is_clearly_ahead(
     monkeypatch.setattr(documents, "_second_round", lambda kinds, left, names, sample: tasks.append(names))
     Classifier(calibrate=False).fit(texts, y)
     assert tasks == [[expected]]
+
+
+@pytest.mark.parametrize(("ahead", "expected"), [(8, "questions"), (1, "sentences")])
+def test_the_second_round_keeps_the_preferred_of_two_kinds_that_are_close(
+    monkeypatch, reviews, ahead, expected
+):
+    texts, y = reviews[0][:200], reviews[1][:200]
+    sentences = (np.arange(200) % 2).astype(float)
+    questions = sentences.copy()
+    questions[np.flatnonzero(sentences == 1)[:20]] = 0
+    questions[np.flatnonzero(sentences == 0)[: 20 + 2 * ahead]] = (
+        1  # ahead by points; a standard error is above 3
+    )
+    hits_by_kind = {"sentences": sentences, "questions": questions}
+
+    def measured(task, held_out, candidate, settings, folds, known=None):
+        none = np.zeros((0, 2), np.float32)
+        hits = hits_by_kind.get(candidate.features, np.zeros(200))
+        if len(task.X) < 200:  # the sample cannot tell the two apart
+            hits = hits_by_kind["sentences"] if candidate.features in hits_by_kind else np.zeros(200)
+        return Measured(candidate, hits, none, none, False, np.zeros(0, np.int64), 3)
+
+    class Ended(Exception):
+        pass
+
+    left = []
+
+    def last_round(found):
+        left.extend({one.candidate.features for one in found})
+        raise Ended
+
+    monkeypatch.setattr(documents, "_measured", measured)
+    monkeypatch.setattr(documents, "SAMPLE", 100)
+    monkeypatch.setattr(documents, "_last_round", last_round)
+    with pytest.raises(Ended):
+        Classifier(calibrate=False).fit(texts, y)
+    assert left == [expected]

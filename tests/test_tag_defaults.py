@@ -188,6 +188,22 @@ def test_a_challenger_whose_lead_will_fall_short_is_dropped(monkeypatch):
     assert [k for _, k in folds] == [0, 0]
 
 
+def test_a_preset_that_is_a_little_behind_after_one_fold_may_still_win(monkeypatch):
+    crf = np.full(200, 7.0)
+    other = crf.copy()
+    other[:100:10] -= 1.0
+    other[:100:20] += 1.5  # behind by 0.8 standard errors in the first half, ahead in the second
+    other[100::2] += 1.0
+    race, folds = counted_race(monkeypatch, of_questions(200), {"crf": crf, "greedy": other})
+    race.meet(TagCandidate(race.best.features, "greedy"), 1.0)
+    assert race.best.recipe == "crf"
+    race, folds = counted_race(monkeypatch, of_questions(200), {"crf": crf, "greedy": other})
+    first = race.meet(TagCandidate(race.best.features, "greedy"), tags.PRESET_LEAD, tags.PRESET_PATIENCE)
+    assert -1.2 < first < tags.BEHIND
+    assert race.best.recipe == "greedy"
+    assert [k for _, k in folds] == [0, 0, 1, 1]
+
+
 @pytest.mark.parametrize("sample", ["ingredients", "posts"])
 def test_the_choice_costs_at_most_its_budget_of_counted_work(monkeypatch, sample):
     made, init = [], tags._Race.__init__

@@ -3,8 +3,8 @@
 Three rounds, each with fewer candidates on more documents:
 
 1. Kinds of features: two ridge regressions for each kind, on three folds of a sample of the documents.
-2. Recipe and penalty for the best kind, or for the best two if they are close, on three folds of as many documents as
-   the budget allows.
+2. Recipe and penalty for the best kind, on three folds of as many documents as the budget allows. If the best two are
+   close, ridge regressions on these documents decide between them first.
 3. The leading candidates, on all five folds of the same documents. Among those within half a standard error of the
    best accuracy, the one whose calibrated probabilities fit best is chosen.
 
@@ -53,8 +53,8 @@ PROBES = (("ridge", 0.3), ("ridge", 2.0))
 # With this many documents, kinds of features are compared before the weights have converged.
 QUICK, QUICK_FROM = {"epochs": 2}, 1000
 
-# Among kinds of features as good as the best, the first of these is chosen. On all documents, a kind is as good if it
-# is behind by at most HALF a standard error of the difference; on a sample by at most one, and more documents decide.
+# Among kinds of features as good as the best, the first of these is chosen. A kind is as good if it is behind by at most
+# HALF a standard error of the difference; on a sample by at most one, and more documents decide.
 HALF = 0.5
 PREFERRED = (
     "sentences",
@@ -325,15 +325,19 @@ def _first_round(kinds: _EncodedDocuments) -> tuple[list[str], dict[str, float],
                 best[name] = one
     if not best:
         return [DEFAULT], {}, len(task.X)
-    order = sorted(best, key=lambda name: -best[name].accuracy)
-    first = best[order[0]]
-    least = HALF if whole else 1.0
-    close = [
-        name for name in order if first.accuracy - best[name].accuracy <= least * _spread(first, best[name])
-    ]
+    close = _close(best, HALF if whole else 1.0)
     # If two are close, the next round decides, on more documents if there are any.
     names = sorted(close[:CLOSE], key=PREFERRED.index) if not whole else [min(close, key=PREFERRED.index)]
     return names, {name: one.accuracy for name, one in best.items()}, len(task.X)
+
+
+def _close(best: Mapping[str, Measured], errors: float) -> list[str]:
+    """The kinds of features that are behind the best by at most so many standard errors, the best first."""
+    order = sorted(best, key=lambda name: -best[name].accuracy)
+    first = best[order[0]]
+    return [
+        name for name in order if first.accuracy - best[name].accuracy <= errors * _spread(first, best[name])
+    ]
 
 
 def _second_round(kinds: _EncodedDocuments, left: Open, names: list[str], sample: int) -> list[Measured]:
@@ -363,8 +367,12 @@ def _second_round(kinds: _EncodedDocuments, left: Open, names: list[str], sample
 
     found = [one for name in names for one in climb(name, left.recipes[0])]
     if found:
-        best = max(found, key=lambda one: one.accuracy).candidate.features
-        found += [one for recipe in left.recipes[1:] for one in climb(best, recipe)]
+        best: dict[str, Measured] = {}
+        for one in sorted(found, key=lambda one: -one.accuracy):
+            best.setdefault(one.candidate.features, one)
+        kind = min(_close(best, HALF), key=names.index)
+        found = [one for one in found if one.candidate.features == kind]
+        found += [one for recipe in left.recipes[1:] for one in climb(kind, recipe)]
     leading = sorted(found, key=lambda one: -one.accuracy)[:LEADING]
     return [one for led in leading if (one := measure(led.candidate, range(FOLDS))) is not None]
 

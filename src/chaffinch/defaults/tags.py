@@ -60,9 +60,9 @@ MOST_PASSES = {"crf": 14, "ssvm": 12}  # of folds
 
 # Leads are in standard errors of the difference. After one fold, a challenger is dropped if it is BEHIND, or if its
 # expected lead after all folds is short of the one that it needs by more than SHORTFALL; one that is ahead by SURE
-# more than it needs wins.
+# more than it needs wins. Presets are dropped later, because all recipes depend on them.
 BEHIND, SHORTFALL, SURE = -0.5, 2.0, 2.0
-PRESET_LEAD = 1.0
+PRESET_LEAD, PRESET_PATIENCE = 1.0, 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +185,7 @@ def choose(task: TaggingTask, config: Any = None) -> TaggingPlan:
         return TaggingPlan(task, default)
     if task.features is None:
         for name in OTHERS.get(race.best.features, ()):
-            race.meet(replace(race.best, features=name), PRESET_LEAD)
+            race.meet(replace(race.best, features=name), PRESET_LEAD, PRESET_PATIENCE)
     if config is None:
         leads: dict[Challenger, float | None] = {}
         many = race.labels >= MANY_LABELS
@@ -260,10 +260,12 @@ class _Race:
         recipe = DEFAULT_TAGGER if config is None else TAGGERS.by_config(config).name
         self.best = TagCandidate(features, recipe)
 
-    def meet(self, candidate: TagCandidate, needed: float) -> float | None:
+    def meet(self, candidate: TagCandidate, needed: float, patience: float = 0.0) -> float | None:
         """Compare a challenger with the best, which it replaces if its lead is above ``needed``.
 
         Returns its lead after the first fold, in standard errors of the difference; None: it was not compared.
+
+        patience: how much further behind it may be before it is dropped after one fold, in standard errors
         """
         first = None
         for count in range(1, FOLDS + 1):
@@ -282,7 +284,7 @@ class _Race:
                     self.best = candidate
                     return first
                 break
-            if lead < BEHIND or expected < needed - SHORTFALL:
+            if lead < BEHIND - patience or expected < needed - SHORTFALL - patience:
                 break
         self._folds.pop(candidate, None)  # its models are not needed any more
         return first
