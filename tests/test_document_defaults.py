@@ -222,9 +222,12 @@ def test_the_preferred_kind_of_features_gives_way_to_one_that_is_clearly_ahead(
     assert tasks == [[expected]]
 
 
-@pytest.mark.parametrize(("ahead", "expected"), [(8, "questions"), (1, "sentences")])
+@pytest.mark.parametrize(
+    ("ahead", "documents_used", "expected"),
+    [(8, 200, "questions"), (1, 200, "sentences"), (3, 200, "questions"), (3, 150, "sentences")],
+)
 def test_the_second_round_keeps_the_preferred_of_two_kinds_that_are_close(
-    monkeypatch, reviews, ahead, expected
+    monkeypatch, reviews, ahead, documents_used, expected
 ):
     texts, y = reviews[0][:200], reviews[1][:200]
     sentences = (np.arange(200) % 2).astype(float)
@@ -238,7 +241,7 @@ def test_the_second_round_keeps_the_preferred_of_two_kinds_that_are_close(
     def measured(task, held_out, candidate, settings, folds, known=None):
         none = np.zeros((0, 2), np.float32)
         hits = hits_by_kind.get(candidate.features, np.zeros(200))
-        if len(task.X) < 200:  # the sample cannot tell the two apart
+        if len(task.X) == 100:  # the sample cannot tell the two apart
             hits = hits_by_kind["sentences"] if candidate.features in hits_by_kind else np.zeros(200)
         return Measured(candidate, hits, none, none, False, np.zeros(0, np.int64), 3)
 
@@ -253,6 +256,7 @@ def test_the_second_round_keeps_the_preferred_of_two_kinds_that_are_close(
 
     monkeypatch.setattr(documents, "_measured", measured)
     monkeypatch.setattr(documents, "SAMPLE", 100)
+    monkeypatch.setattr(documents, "_affordable", lambda kinds, left, names: documents_used)
     monkeypatch.setattr(documents, "_last_round", last_round)
     with pytest.raises(Ended):
         Classifier(calibrate=False).fit(texts, y)

@@ -54,7 +54,7 @@ PROBES = (("ridge", 0.3), ("ridge", 2.0))
 QUICK, QUICK_FROM = {"epochs": 2}, 1000
 
 # Among kinds of features as good as the best, the first of these is chosen. A kind is as good if it is behind by at most
-# HALF a standard error of the difference; on a sample by at most one, and more documents decide.
+# HALF a standard error of the difference on all documents, or one on a sample.
 HALF = 0.5
 PREFERRED = (
     "sentences",
@@ -370,7 +370,8 @@ def _second_round(kinds: _EncodedDocuments, left: Open, names: list[str], sample
         best: dict[str, Measured] = {}
         for one in sorted(found, key=lambda one: -one.accuracy):
             best.setdefault(one.candidate.features, one)
-        kind = min(_close(best, HALF), key=names.index)
+        # Kinds with more features gain more from the documents that are not in the sample.
+        kind = min(_close(best, HALF if count == N else 1.0), key=names.index)
         found = [one for one in found if one.candidate.features == kind]
         found += [one for recipe in left.recipes[1:] for one in climb(kind, recipe)]
     leading = sorted(found, key=lambda one: -one.accuracy)[:LEADING]

@@ -84,7 +84,7 @@ WIDE = Challenger("crf", WIDE_MARGIN, 0.5)
 GREEDY = Challenger("greedy")
 CHALLENGERS: tuple[Challenger, ...] = (
     WIDE,
-    Challenger("crf", ELASTIC_NET, after=WIDE),
+    Challenger("crf", ELASTIC_NET, 0.5, after=WIDE),
     Challenger("ssvm", {"C": 0.1}, after=WIDE),
     GREEDY,
     Challenger("easiest-first", after=GREEDY, least=-1.0),
