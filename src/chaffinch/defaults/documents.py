@@ -53,8 +53,8 @@ PROBES = (("ridge", 0.3), ("ridge", 2.0))
 # With this many documents, kinds of features are compared before the weights have converged.
 QUICK, QUICK_FROM = {"epochs": 2}, 1000
 
-# Among kinds of features as good as the best, the first of these is chosen. A kind is as good if it is behind by at most
-# HALF a standard error of the difference on all documents, or one on a sample.
+# Among kinds of features as good as the best, the first of these is chosen. A kind is as good if it is behind by at
+# most HALF a standard error of the difference on all documents, or one on a sample.
 HALF = 0.5
 PREFERRED = (
     "sentences",
