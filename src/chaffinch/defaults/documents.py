@@ -368,8 +368,8 @@ def _second_round(kinds: _EncodedDocuments, left: Open, names: list[str], sample
     found = [one for name in names for one in climb(name, left.recipes[0])]
     if found:
         best: dict[str, Measured] = {}
-        for one in sorted(found, key=lambda one: -one.accuracy):
-            best.setdefault(one.candidate.features, one)
+        for measured in sorted(found, key=lambda one: -one.accuracy):
+            best.setdefault(measured.candidate.features, measured)
         # Kinds with more features gain more from the documents that are not in the sample.
         kind = min(_close(best, HALF if count == N else 1.0), key=names.index)
         found = [one for one in found if one.candidate.features == kind]
