@@ -1,5 +1,6 @@
 """The documentation: pages derived from the code are written, and every page is rendered to docs/_build."""
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from chaffinch.knobs import knobs, table
 from chaffinch.report.html import Html, Page
 
 HERE = Path(__file__).resolve().parent
-SETTINGS = HERE / "settings.md"
+SETTINGS, README = HERE / "settings.md", HERE.parent / "README.md"
 
 INTRODUCTION = """\
 # Settings
@@ -38,13 +39,21 @@ def settings_page() -> str:
     return "\n".join([INTRODUCTION, *_recipes(), "## Readers of files", "", *_readers()])
 
 
+def counted(readme: str) -> str:
+    """The README with the number of formats that there are."""
+    return re.sub(r"converts between \d+ formats", f"converts between {len(FORMATS)} formats", readme)
+
+
 def main() -> None:
-    """Write the derived page and render all of them."""
+    """Write what is derived from the code and render all pages."""
     with writing_text(SETTINGS) as out:
         out.write(settings_page())
+    readme = counted(README.read_text(encoding="utf-8"))
+    with writing_text(README) as out:
+        out.write(readme)
     rendered = HERE / "_build"
     rendered.mkdir(exist_ok=True)
-    pages = [HERE.parent / "README.md", *sorted(HERE.glob("*.md"))]
+    pages = [README, *sorted(HERE.glob("*.md"))]
     for source in pages:
         target = rendered / f"{source.stem.lower()}.html"
         with writing_text(target) as out:

@@ -112,7 +112,7 @@ def test_a_name_under_which_tags_could_not_be_read_again_is_refused(
     model, out = trained(run, gold, "upos"), gold.with_name(name)
     outcome = run("predict", model, gold, "-o", out)
     assert outcome.code == 2
-    assert "holds no tags; name a file of columns" in outcome.err
+    assert "cannot hold tags; name a file of columns" in outcome.err
     assert not out.exists()
 
 

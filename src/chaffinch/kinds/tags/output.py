@@ -37,9 +37,8 @@ def format_of_spans(output: Path, format: str | None = None, given: Format | Non
     layers = frozenset({"spans", "scores"})  # of the .json formats, the one that holds scores
     chosen = written_as(output, layers) if format is None else suggested[0]
     if "spans" not in chosen.carries and not _holds_tags(chosen):
-        told = "by its name of the format" if format is None else "asked for in the format"
         raise ConfigError(
-            f"{output}: {told} {chosen.name}, which holds no tags; name a file of columns "
+            f"{output}: the format {chosen.name} cannot hold tags; name a file of columns "
             "(tagged.conll), of CoNLL-U (tagged.conllu) or of spans (found.jsonl)"
         )
     return chosen
