@@ -354,5 +354,5 @@ def test_what_workers_have_to_say_is_said_by_the_command(stars, tmp_path, run): 
     ask = ["predict", stars, tmp_path / "a.parquet", "-o", tmp_path / "out", "--on-error", "skip"]
     for engine in ("threads", "processes"):
         outcome = run(*ask, "--engine", engine)
-        assert outcome.err.startswith("chaffinch: 1 rows could not be read and were left out"), engine
+        assert outcome.err.startswith("chaffinch: 1 row could not be read and was left out"), engine
         (tmp_path / "out" / "manifest.json").unlink()

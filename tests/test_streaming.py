@@ -148,7 +148,7 @@ def test_rows_that_cannot_be_read_are_skipped_or_marked(models, tmp_path, run): 
     (tmp_path / "in.txt").write_bytes(b"good food\nbad \xff food\nbad\n")
     model, source = str(models / "texts.chaff"), str(tmp_path / "in.txt")
     skipped = run("predict", model, source, "-o", str(tmp_path / "s.csv"), "--on-error", "skip")
-    assert "1 rows could not be read and were left out; the first:" in skipped.err
+    assert "1 row could not be read and was left out; the first:" in skipped.err
     assert [line.split(",")[0] for line in (tmp_path / "s.csv").read_text().splitlines()] == [
         "text",
         "good food",

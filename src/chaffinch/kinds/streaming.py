@@ -181,8 +181,9 @@ class _StreamedPrediction:
         """Say how many rows failed, and the first of them."""
         if self.failures:
             done = "left out" if self.on_error == "skip" else "written without an answer"
+            rows, were = ("row", "was") if self.failures == 1 else ("rows", "were")
             warn_about_data(
-                f"{self.failures:,} rows could not be read and were {done}; the first: {self.failed[0]}"
+                f"{self.failures:,} {rows} could not be read and {were} {done}; the first: {self.failed[0]}"
             )
         if self.request.layout is not None:
             for text, (count, of, always) in self.request.layout.remarks.items():
