@@ -262,8 +262,11 @@ def test_the_files_of_a_training_that_failed_stay(tmp_path: Path) -> None:
         fails()
     assert (folder / "sentences.cache").exists()
     (folder / f".x.{2**22 + 1}.part").write_bytes(b"")  # of a process that is gone
+    killed = "import os, sys\nfrom chaffinch.files import writing\nwith writing(sys.argv[1]): os.kill(os.getpid(), 9)"
+    subprocess.run([sys.executable, "-c", killed, str(folder / "checkpoint")], check=False, timeout=60)
+    assert len(list(folder.glob(".checkpoint.*"))) == 1
     with cache_folder(folder, keep=False):
-        assert not list(folder.glob(".*part"))
+        assert not list(folder.glob(".*part*"))
     assert not (folder / "sentences.cache").exists()
 
 

@@ -249,11 +249,11 @@ def test_two_runs_do_not_write_to_the_same_folder(model, tmp_path, run):  # noqa
 
 def test_what_a_killed_run_has_left_unfinished_is_removed(model, tmp_path, run):  # noqa: F811
     pattern, out = corpus(tmp_path, 2)
-    for name in (".part0.conll.x1y2z3w4", ".manifest.json.a1b2c3d4", ".part9.conll.x1y2z3w4", "notes.txt"):
+    for name in (".part0.conll.12.partx1", ".manifest.json.12.parta1", ".part9.conll.12.partx1", "notes.txt"):
         (out / name).touch()
     assert run("predict", str(model), pattern, "-o", str(out), "--engine", "threads").code == 0
     found = {path.name for path in out.iterdir()}
-    assert found == {"part0.conll", "part1.conll", ".part9.conll.x1y2z3w4", "notes.txt", "manifest.json"}
+    assert found == {"part0.conll", "part1.conll", ".part9.conll.12.partx1", "notes.txt", "manifest.json"}
 
 
 class Cut:

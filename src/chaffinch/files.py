@@ -203,11 +203,14 @@ def writing_text(path: str | Path) -> Iterator[IO[str]]:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """A temporary file that takes the place of ``path`` when all went well; links and modes are kept."""
+    """A temporary file that takes the place of ``path`` when all went well; links and modes are kept.
+
+    Its name tells the process, so that the file can be removed if that was killed.
+    """
     refuse_unwritable(path)
     target = Path(os.path.realpath(path))
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.{os.getpid()}.part", dir=target.parent)
     except OSError as e:
         raise DataError(f"{path}: cannot be written: {e.strerror}") from None
     try:

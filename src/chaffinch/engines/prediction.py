@@ -125,8 +125,8 @@ def _alone_in(folder: Path) -> Iterator[None]:
 def _remove_unfinished(outputs: Sequence[Path]) -> None:
     """Remove what a run that was killed has left of these files: ``files.writing`` names them so."""
     names = {MANIFEST, *(output.name for output in outputs)}
-    for path in outputs[0].parent.glob(".*.*"):
-        if path.name[1:].rpartition(".")[0] in names:
+    for path in outputs[0].parent.glob(".*.*.part*"):
+        if path.name[1:].rsplit(".", 2)[0] in names:
             path.unlink(missing_ok=True)
 
 
