@@ -19,6 +19,7 @@ from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.recipes.classifiers import CLASSIFIERS
 from chaffinch.recipes.document_task import without_own_folds
 from chaffinch.recipes.out_of_fold import FoldScores, HeldOut, affordable_share, blocked, each_fold, part_of
+from chaffinch.trust import calibration
 from chaffinch.trust.calibration import fitted_calibration, fitted_label_calibration
 
 ALL = [recipe.name for recipe in CLASSIFIERS]
@@ -119,6 +120,42 @@ def test_calibrated_confidence_is_the_accuracy_of_what_was_held_out():
     assert p.max(axis=1).mean() == pytest.approx((p.argmax(axis=1) == y).mean(), abs=0.01)
     assert (p.argmax(axis=1) == scores.argmax(axis=1)).all()
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
+
+
+def test_the_approximate_loss_of_each_decision_left_out_is_close_to_the_exact_one():
+    rng = np.random.RandomState(0)
+    x = rng.normal(1, 1.5, 300)
+    right = rng.uniform(size=300) < 1 / (1 + np.exp(-(0.6 * x + 0.4)))
+
+    def loss(line, x, right):
+        z = line[0] * x + line[1]
+        return np.mean(np.logaddexp(0, z) - right * z)
+
+    for pull in (1.0, 30.0):
+        line = calibration._logistic_line(x, right, pull)
+        exact = np.mean(
+            [
+                loss(calibration._logistic_line(np.delete(x, n), np.delete(right, n), pull), x[n], right[n])
+                for n in range(300)
+            ]
+        )
+        optimism = exact - loss(line, x, right)
+        assert optimism > 0
+        assert abs(calibration._left_out_loss(x, right, line, pull) - exact) < 0.1 * optimism
+
+
+def test_a_line_that_fits_noise_is_not_kept_and_one_that_is_needed_is():
+    rng = np.random.RandomState(0)
+    scores = rng.normal(size=(1500, 3)) * 2
+    p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    y = np.array([rng.choice(3, p=one) for one in p])
+    line = fitted_calibration(scores, y)
+    free = calibration._logistic_line(calibration.top_odds(scores), scores.argmax(axis=1) == y)
+    assert abs(line.slope - 1) + abs(line.offset) < 0.3 * (abs(free[0] - 1) + abs(free[1]))
+    top = scores.argmax(axis=1)
+    lucky = np.where(rng.uniform(size=1500) < 0.5, top, y)  # right more often than any temperature says
+    sure = fitted_calibration(scores, lucky).softmax(scores).max(axis=1).mean()
+    assert abs(sure - (lucky == top).mean()) < 0.005
 
 
 def test_labels_by_themselves_are_calibrated_together():
