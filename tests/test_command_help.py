@@ -26,7 +26,13 @@ def test_listing_the_commands_imports_none_of_them(tmp_path: Path) -> None:
     assert "Commands" in done.stdout
     assert all(name in done.stdout for name in COMMANDS)
     ours = {name for name in loaded if name.startswith("chaffinch")}
-    assert ours == {"chaffinch", "chaffinch.cli", "chaffinch.cli.front_page", "chaffinch.errors"}
+    assert ours == {
+        "chaffinch",
+        "chaffinch.cli",
+        "chaffinch.cli.exits",
+        "chaffinch.cli.front_page",
+        "chaffinch.errors",
+    }
     assert not loaded & {"numpy", "safetensors", "rich.progress", "rich.markdown", "typer.rich_utils"}
 
 

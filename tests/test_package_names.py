@@ -52,3 +52,28 @@ def test_old_names_work_with_a_warning():
     found = dataset(Source(name="reviews"))
     with pytest.warns(DeprecationWarning, match="split"):
         assert found.part("dev") is found.split("dev")
+
+
+def imports_of(path: Path, modules: dict[str, Path]) -> set[str]:
+    """The modules of the package that a file imports, also inside functions; of a package, what it takes from it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            inner = {f"{node.module}.{alias.name}" for alias in node.names} & modules.keys()
+            found |= inner or ({node.module} & modules.keys())
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names} & modules.keys()
+    return found
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    modules = {
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in PACKAGE.rglob("*.py")
+    }
+    left = {name: imports_of(path, modules) - {name, "chaffinch"} for name, path in modules.items()}
+    assert sum(map(len, left.values())) > 2000
+    while free := [name for name, wanted in left.items() if not wanted & left.keys()]:
+        for name in free:
+            del left[name]
+    assert left == {}

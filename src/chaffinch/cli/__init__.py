@@ -4,14 +4,13 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NoReturn
 
+from chaffinch.cli.exits import BAD_INPUT, CLOSED_PIPE, INTERRUPTED, abandon_stdout, closed_pipe
 from chaffinch.errors import ChaffinchError, DataWarning
-
-BAD_INPUT, INTERRUPTED, CLOSED_PIPE = 2, 130, 141  # exit codes; 1 means the answer "no"
 
 try:
     import typer
@@ -73,7 +72,7 @@ class LazyGroup(TyperGroup):
             sys.stdout.flush()
             return result
         except BrokenPipeError:
-            _abandon_stdout()
+            abandon_stdout()
             raise typer.Exit(CLOSED_PIPE) from None
 
 
@@ -101,15 +100,6 @@ def root(
     ),
 ) -> None:
     """Linear models of text: trained in seconds, run fast on a CPU, and able to say why."""
-
-
-@contextmanager
-def closed_pipe() -> Iterator[None]:
-    """Turns Rich's exit code for a closed pipe into ours, for pages of help."""
-    try:
-        yield
-    except SystemExit:
-        raise typer.Exit(CLOSED_PIPE) from None
 
 
 @contextmanager
@@ -149,7 +139,7 @@ def main() -> None:
 
 
 def _fail(sentence: str) -> NoReturn:
-    _abandon_stdout()
+    abandon_stdout()
     _say(sentence)
     raise SystemExit(BAD_INPUT) from None
 
@@ -158,15 +148,6 @@ def _say(sentence: str) -> None:
     from chaffinch.cli.visible import visible
 
     sys.stderr.write(f"chaffinch: {visible(sentence)}\n")
-
-
-def _abandon_stdout() -> None:
-    """Discard unwritten output, because Python would try to write it again at exit."""
-    with suppress(OSError, ValueError):
-        sys.stdout.flush()
-        return
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _load(name: str) -> Any:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from chaffinch.cli import closed_pipe
+from chaffinch.cli.exits import closed_pipe
 from chaffinch.errors import ConfigError
 from chaffinch.files import reading
 from chaffinch.knobs import NONE, Knob, Panel, check_value, knobs
