@@ -142,7 +142,11 @@ def _choice(
     ready, config, choice = choose(task, recipe, fixed, given, names)
     name = "given features" if given else DEFAULT if choice is None else choice.features
     chosen = TextChoice(
-        ready.features or TextFeatures.of(None), name, CLASSIFIERS.by_config(config).name, float(config.C)
+        ready.features or TextFeatures.of(None),
+        name,
+        CLASSIFIERS.by_config(config).name,
+        float(config.C),
+        ready.ready,
     )
     if choice is None:
         return _Choice(chosen)

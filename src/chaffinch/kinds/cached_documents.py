@@ -126,7 +126,7 @@ def fit_cached_documents(
         "features": estimator.model_.encoder.n_features,
     }
     cached = estimator.cached_
-    how = f"{cached['recipe']} by {cached['how']}" if estimator.sharding is None else "logistic in shards"
+    how = f"{cached['recipe']} by {cached['how']}" if estimator.sharding is None else "in shards"
     return facts, [
         f"the cache holds {cached['bytes_per_document']:.1f} bytes a document; trained {how}; "
         f"features ({cached['features']}), recipe and penalty were chosen, n-grams counted and probabilities "

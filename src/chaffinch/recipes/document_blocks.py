@@ -96,12 +96,16 @@ class DocumentSettings:
 
 @dataclass(frozen=True)
 class TextChoice:
-    """Features, what they are called, a recipe (one of DUALS) and its penalty."""
+    """Features, what they are called, a recipe (one of DUALS) and its penalty.
+
+    ready: the encoder and the rows of the sample, if they were computed
+    """
 
     features: TextFeatures
     name: str
     recipe: str
     C: float
+    ready: tuple[DocumentEncoder, SparseRows] | None = None
 
 
 def passes_over(N: int) -> int:
@@ -142,12 +146,12 @@ def build_cache(spool: TextSpool, folder: Path, name: str, settings: DocumentSet
     all_seen = len(small.X) == len(spool)
     if settings.choose is not None:
         chosen = settings.choose(small, all_seen)
-    features = chosen.features
+    features, called = chosen.features, chosen.name
     if features.phrases is not None or features.reads_labels:
         raise ConfigError("features that read labels or labelled phrases need training in memory")
     mean = spool.characters // max(len(spool), 1) + 1
     large = sample_task(spool, min(COUNTED_ON, max(CHOSEN_ON, COUNTED_CHARACTERS // mean)), settings)
-    encoder, rows = replace(large, features=features).encoded()
+    encoder, rows = replace(large, features=features, ready=chosen.ready if all_seen else None).encoded()
     if settings.online is not None:
         trial = PERCEPTRON
     elif duals_fit(len(spool), len(spool.labels)) and (all_seen or settings.choose is None):
@@ -158,7 +162,7 @@ def build_cache(spool: TextSpool, folder: Path, name: str, settings: DocumentSet
     temperature = 1.0 if settings.online else held_out_temperature(large, rows, trial, settings)
     counted = len(large.X)
     texts = texts_are_smaller(large.X, rows)
-    del rows, large, small
+    del rows, large, small, chosen
     packed = encoder.packed()
     modelfile.write(
         folder / ENCODER,
@@ -184,7 +188,7 @@ def build_cache(spool: TextSpool, folder: Path, name: str, settings: DocumentSet
         writer.close(
             {
                 "source": source,
-                "features": chosen.name,
+                "features": called,
                 "loss": trial.loss,
                 "C": trial.C,
                 "rate": trial.rate,
