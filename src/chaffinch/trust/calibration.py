@@ -107,10 +107,13 @@ def fitted_label_calibration(scores: NDArray[np.floating], given: NDArray[np.boo
 
 PULL = 1.0  # weight of the prior on slope 1 and offset 0, in decisions: a few decisions change little
 PULLS = (PULL, 10.0, 100.0, 1e3, 1e6)  # the same if it is chosen; the last leaves the line as it is
+FEW_DECISIONS = 100  # fewer are too few to choose
 
 
 def _shrunk_line(x: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[float, float]:
     """The logistic line under the weight of the prior with the smallest leave-one-out loss."""
+    if len(x) < FEW_DECISIONS:
+        return _logistic_line(x, right)
     lines = [(_logistic_line(x, right, pull), pull) for pull in PULLS]
     return min(lines, key=lambda one: _left_out_loss(x, right, *one))[0]
 
