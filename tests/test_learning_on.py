@@ -235,7 +235,10 @@ def test_a_correction_taught_ten_times_is_right_and_harms_nothing(held_out, tmp_
     assert changed <= 3 + 0.02 * HELD_OUT
 
 
-def test_the_gap_after_a_correction_is_no_less_than_the_true_distance_from_the_optimum(held_out, monkeypatch):
+@pytest.mark.parametrize(("end", "corrections"), [(N, 5), (150, 12)])
+def test_the_gap_after_a_correction_is_no_less_than_the_true_distance_from_the_optimum(
+    end, corrections, held_out, monkeypatch
+):
     solved = []
     solve = CrfMemory.solve
 
@@ -244,8 +247,8 @@ def test_the_gap_after_a_correction_is_no_less_than_the_true_distance_from_the_o
         return solve(memory)
 
     monkeypatch.setattr(CrfMemory, "solve", watched)
-    tagger = trained()
-    for n in mistakes(tagger, held_out)[:5]:
+    tagger = trained(end)
+    for n in mistakes(tagger, held_out)[:corrections]:
         tagger.partial_fit(sentence(held_out, n))
     monkeypatch.setattr(crf_memory, "GAP", 1e-7)
     for memory, w, gap in solved:

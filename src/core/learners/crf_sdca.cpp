@@ -392,6 +392,23 @@ SdcaPass CrfSdca::settle_loudest(std::int64_t count, float* w) {
     return {.loss = total_loss(), .moved = total_change() / 2, .visited = count};
 }
 
+SdcaPass CrfSdca::measure(const float* w) {
+    const std::int64_t S = shape_.S();
+    oracle_.weigh(w);
+    for (std::int64_t n = 0; n < data_.N(); ++n) {
+        const std::int64_t T = data_.length(n);
+        if (T == 0) continue;
+        machine::check_stop();
+        const double k_n = static_cast<double>(data_.importance(n));
+        oracle_.score(n);
+        memory_[n].loss = static_cast<float>(k_n * (oracle_.log_z(&parts_) - oracle_.gold(nullptr)));
+        const Change change = node_change(T, S, data_.ptr.data() + data_.begin(n), nullptr, node_marginals(n),
+                                          static_cast<float>(settings_.still), parts_.nodes.data());
+        memory_[n].change = static_cast<float>(std::max(0.0, change.K * k_n));
+    }
+    return {.loss = total_loss(), .moved = total_change() / 2};
+}
+
 void CrfSdca::settle(std::span<const std::int64_t> sentences, int times, float* w) {
     for (int again = 0; again < times; ++again)
         for (const std::int64_t n : sentences) {

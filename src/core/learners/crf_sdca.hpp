@@ -77,6 +77,9 @@ class CrfSdca {
     // sentences, each as it was met last; there is no penalty.
     SdcaPass settle_loudest(std::int64_t count, float* w);
 
+    // Loss and moved of all sentences under w; nothing moves. There is no penalty.
+    SdcaPass measure(const float* w);
+
     // All that a later run needs to go on exactly where this one is, besides w.
     struct State {
         std::vector<float> nodes, pairs;     // m
