@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from chaffinch import Tagger, load
+from chaffinch import Tagger, load, samples
 from chaffinch.rules import before, once
+from chaffinch.trust.confidence import TOKENS
 from page.serving import Client, Forked, classifier, name_sentences, tagger, write_columns
 
 SENTENCE = "Ann lives in Rome"
@@ -40,6 +41,21 @@ def test_answers_of_the_server_are_those_of_the_library(server: Client, folder: 
     spans = [(s["start"], s["end"], s["label"], round(s["score"], 4)) for s in result["spans"]]
     assert spans == [(s.start, s.end, s.label, round(s.probability, 4)) for s in model.spans(SENTENCE)]
     assert result["certainty"] == min(result["token_certainty"])
+
+
+def test_a_tag_has_one_probability_wherever_it_is_told(tmp_path: Path) -> None:
+    documents = samples.load("ingredients", "train")[:200]
+    model = Tagger("crf", threads=1).fit([d.words() for d in documents], [d.columns["y"] for d in documents])
+    assert model.confidence_.unit == TOKENS
+    model.save(tmp_path / "lines.chaff")
+    words = "2 large cans chopped tomatoes , drained".split()
+    with Forked(tmp_path / "lines.chaff", data=[], journal=tmp_path / "a.jsonl") as server:
+        (found,) = server.ask("/predict", {"tokens": words, "probabilities": True})[1]["results"]
+        for t, (tag, certainty) in enumerate(zip(found["tags"], found["token_certainty"], strict=True)):
+            why = server.ask("/explain", {"tokens": words, "position": t})[1]
+            for told in (found["marginals"][t], why["marginals"]):
+                assert told[tag] == certainty
+                assert sum(told.values()) == pytest.approx(1, abs=1e-4)
 
 
 def test_every_answer_carries_the_version(server: Client) -> None:

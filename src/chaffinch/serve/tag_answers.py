@@ -21,6 +21,7 @@ from chaffinch.serve.tag_probabilities import (
     DIGITS,
     best_labellings,
     certainties,
+    honest_marginals,
     least_certainties,
     marginals,
     span_scores,
@@ -167,7 +168,7 @@ class TagAnswering(Answering):
                 }
             )
         if asked.probabilities and p is not None:
-            shares = p.round(DIGITS).astype(np.float64).round(DIGITS).tolist()
+            shares = honest_marginals(model, p, ids).round(DIGITS).tolist()
             for answer, (a, b) in zip(made, pairwise(bounds), strict=True):
                 answer["marginals"] = [dict(zip(labels, row, strict=True)) for row in shares[a:b]]
         if asked.kbest:
@@ -188,8 +189,8 @@ class TagAnswering(Answering):
             raise DataError(f"position must be from 0 to {words - 1}, the tokens of the text; got {position}")
         table = model._table(table_of(model, [row]))
         p, labels = marginals(model, table), model.model_.labels.outer
+        ids = model.answering().decode(table, model.threads)
         if position is None:
-            ids = model.answering().decode(table, model.threads)
             position = 0 if p is None else int(p[np.arange(words), ids].argmin())
         if instead is not None and instead not in labels:
             raise DataError(f"instead: there is no label {instead!r}; there are {', '.join(labels[:20])}")
@@ -205,7 +206,9 @@ class TagAnswering(Answering):
             "position": position,
             "marginals": None
             if p is None
-            else dict(zip(labels, p[position].astype(np.float64).round(DIGITS).tolist(), strict=True)),
+            else dict(
+                zip(labels, honest_marginals(model, p, ids)[position].round(DIGITS).tolist(), strict=True)
+            ),
             "kbest": [{"label": one["tags"][position], **one} for one in best],
         }
 

@@ -37,6 +37,15 @@ def certainties(model: Tagger, p: NDArray[np.float32], ids: NDArray[np.int32]) -
     return _honest(None if known is None or known.unit != TOKENS else known, own)
 
 
+def honest_marginals(model: Tagger, p: NDArray[np.float32], ids: NDArray[np.int32]) -> NDArray[np.float64]:
+    """p [tokens, labels] with the certainty of each token's tag in its place; other labels share the rest as before."""
+    every = np.arange(len(ids))
+    own, sure = p[every, ids].astype(np.float64), np.array(certainties(model, p, ids))
+    made = p.astype(np.float64) * ((1 - sure) / np.maximum(1 - own, 1e-12))[:, None]
+    made[every, ids] = sure
+    return made
+
+
 def span_scores(
     model: Tagger, table: TokenTable, found: SpanArrays, scheme: Scheme, known: Decided | None
 ) -> list[float | None] | None:
