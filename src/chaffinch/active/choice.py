@@ -1,9 +1,8 @@
 """Which rows of a pool to label next: by uncertainty, by uncertainty times density, or at random.
 
-Sentences to tag: entropy of the labelling divided by the square root of the length, the highest first. Texts to
-classify: uncertainty alone prefers texts of unknown words and does worse than random sampling, so it is multiplied by
-density, and a batch takes the best text of each cluster; half of a mixed batch is drawn at random. Settles and Craven
-2008; Zhdanov 2019.
+Sentences to tag: the mean entropy of a token's label, the highest first. Texts to classify: uncertainty alone prefers
+texts of unknown words and does worse than random sampling, so it is multiplied by density, and a batch takes the best
+text of each cluster; half of a mixed batch is drawn at random. Settles and Craven 2008; Zhdanov 2019.
 """
 
 from collections.abc import Callable, Sequence
