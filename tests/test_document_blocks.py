@@ -111,6 +111,21 @@ def test_rows_of_a_cache_are_those_of_the_texts(tmp_path: Path, features: str) -
     assert again.weights().tobytes() == wanted.weights().tobytes()
 
 
+def assert_same_over_blocks(
+    learner: BlockChoice | BlockDual, cache: DocumentCache, encoder: DocumentEncoder, close: float
+) -> None:
+    """Blocks give the bytes of documents in memory for any number of threads, and the plain loop is close to them."""
+    blocks = ExampleBlocks(cache.sizes, lambda numbers: made_examples(cache, encoder, numbers))
+    streamed = [train_passes(learner, Problem(None, None, blocks, seed=1), threads=t).made.w for t in (1, 2)]
+    whole = Problem(None, None, made_examples(cache, encoder, range(len(cache.sizes))), seed=1)
+    held = replace(learner, sizes=cache.sizes)
+    there = train_passes(held, whole, threads=1).made.w
+    assert streamed[0].tobytes() == streamed[1].tobytes() == there.tobytes()
+    plain = list(held.generic(whole))[-1].model().w
+    assert np.abs(plain).max() > 0.1
+    np.testing.assert_allclose(there, plain, atol=close)
+
+
 @pytest.mark.parametrize(
     ("features", "loss"),
     [
@@ -128,15 +143,7 @@ def test_weights_are_those_of_documents_in_memory_bit_by_bit(
     learner = BlockChoice(loss=loss, l2=1e-3, rate=0.5, epochs=2, mixed=2, F=encoder.n_features, Y=3)
     if loss == "perceptron":
         learner = replace(learner, l2=0.0, rate=1.0, falling=False, average=True)
-    blocks = ExampleBlocks(cache.sizes, lambda numbers: made_examples(cache, encoder, numbers))
-    streamed = [train_passes(learner, Problem(None, None, blocks, seed=1), threads=t).made.w for t in (1, 2)]
-    whole = Problem(None, None, made_examples(cache, encoder, range(len(cache.sizes))), seed=1)
-    held = replace(learner, sizes=cache.sizes)
-    there = train_passes(held, whole, threads=1).made.w
-    assert streamed[0].tobytes() == streamed[1].tobytes() == there.tobytes()
-    plain = list(held.generic(whole))[-1].model().w
-    assert np.abs(plain).max() > 0.1
-    np.testing.assert_allclose(there, plain, atol=2e-4)
+    assert_same_over_blocks(learner, cache, encoder, 2e-4)
 
 
 @pytest.mark.parametrize(
@@ -158,15 +165,7 @@ def test_dual_ascent_over_blocks_is_that_of_documents_in_memory_bit_by_bit(
 ) -> None:
     cache, encoder = cached(tmp_path, features)
     learner = BlockDual(dual=dual, mixed=2, F=encoder.n_features, Y=3)
-    blocks = ExampleBlocks(cache.sizes, lambda numbers: made_examples(cache, encoder, numbers))
-    streamed = [train_passes(learner, Problem(None, None, blocks, seed=1), threads=t).made.w for t in (1, 2)]
-    whole = Problem(None, None, made_examples(cache, encoder, range(len(cache.sizes))), seed=1)
-    held = replace(learner, sizes=cache.sizes)
-    there = train_passes(held, whole, threads=1).made.w
-    assert streamed[0].tobytes() == streamed[1].tobytes() == there.tobytes()
-    plain = list(held.generic(whole))[-1].model().w
-    assert np.abs(plain).max() > 0.1
-    np.testing.assert_allclose(there, plain, atol=close)
+    assert_same_over_blocks(learner, cache, encoder, close)
 
 
 def test_dual_ascent_over_blocks_comes_to_the_optimum_of_ridge_regression(tmp_path: Path) -> None:

@@ -26,11 +26,8 @@ from chaffinch.recipes.text_features import DEFAULT, TextFeatures
 
 DOCUMENTS = "documents.cache"
 BATCH = 2000
-OF_WORDS = (
-    "words",
-    "more-words",
-    "tf-idf",
-)  # kinds of features that are compared whatever the texts are like
+# Kinds of features that are compared whatever the texts are like.
+OF_WORDS = ("words", "more-words", "tf-idf")
 
 
 def settings_of(classifier: Any, on_epoch: Listener) -> DocumentSettings:

@@ -23,10 +23,8 @@ from chaffinch.recipes.document_blocks import CHOSEN_ON_ALL, COUNTED_ON, MIXED, 
 from chaffinch.recipes.text_features import TextFeatures
 
 OF_ITEM = 55  # bytes of a feature of a document that is being learnt from a cache
-OF_TEXT, OF_DOCUMENT = (
-    14,
-    200,
-)  # bytes in memory of a character and of a document, its features of words included
+# Bytes in memory of a character and of a document, its features of words included.
+OF_TEXT, OF_DOCUMENT = 14, 200
 # Bytes of a feature of a document if features are n-grams of characters: while these are counted, and while recipes are
 # compared on all documents, and while kinds of features are compared on a sample.
 OF_VALUE, OF_CHOICE, OF_ROUND = 34, 46, 27
