@@ -22,7 +22,7 @@ def files(first: int, last: int) -> list[Any]:
 
 
 def words(trees: list[Any]) -> list[list[str]]:
-    from chaffinch.estimators.candidate_lists import words_of
+    from chaffinch.estimators.parser import words_of
 
     return [words_of(tree) for tree in trees]
 

@@ -153,7 +153,7 @@ def test_feature_strings_and_second_columns_are_not_guessed_in_silence() -> None
     assert Tagger("crf").fit(features, [["D", "N"]]).columns_ == ("attributes",)
     with pytest.raises(ConfigError, match="no words that templates could read"):
         Tagger("crf", features=["w[0]", "pos[0]"]).fit(features, [["D", "N"]])
-    with pytest.warns(DataWarning, match="because it is the second"):
+    with pytest.warns(DataWarning, match="second column of tokens is read as parts of speech"):
         Tagger("crf", features=["w[0]", "pos[0]"]).fit([[("the", "x"), ("dog", "y")]], [["D", "N"]])
 
 

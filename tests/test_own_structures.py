@@ -109,16 +109,16 @@ BROKEN = {
     "have the block 'item' of shape (1,), expected (3,)": broken(
         parts=lambda self, shape, y: Parts(item=np.zeros(1))
     ),
-    "have a block 'pair', and the shape has none": broken(
+    "have a block 'pair', which the shape does not have": broken(
         parts=lambda self, shape, y: Parts(pair=np.zeros(3))
     ),
-    "have the same, no score tells them apart": broken(
+    "have the same, so no score can separate them": broken(
         parts=lambda self, shape, y: Parts(count=Some().parts(shape, y)["count"])
     ),
     "the loss is": broken(cost=lambda self, shape, y: Parts(item=Some().cost(shape, y)["item"] * 0.5)),
     "cost: of gold (0,) itself is": broken(cost=lambda self, shape, y: Parts(item=np.ones(3))),
     "kbest: an answer came twice": broken(kbest=lambda self, p, k: (Some().kbest(p, 1) * k)[: min(k, 8)]),
-    "kbest: 2 wanted of 8, 1 found": broken(kbest=lambda self, p, k: Some().kbest(p, 1)),
+    "kbest: expected 2 answers for k = 2, found 1": broken(kbest=lambda self, p, k: Some().kbest(p, 1)),
     "kbest: gives": broken(kbest=lambda self, p, k: [(s + 1, y) for s, y in Some().kbest(p, k)]),
     "kbest: place": broken(kbest=lambda self, p, k: (Some().kbest(p, k + 1)[1:] + Some().kbest(p, 1))[:k]),
     "logsum: log Z is": broken(logsum=lambda self, p: (0.0, Some().logsum(p)[1])),

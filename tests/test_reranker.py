@@ -96,7 +96,7 @@ def test_each_list_is_made_by_a_model_that_has_not_seen_it():
         return [CandidateList(int(i), [0], np.zeros(1)) for i in part]
 
     assert [one.x for one in cross_validated(7, 3, lists)] == list(range(7))
-    with pytest.raises(ConfigError, match="folds must be from 2 to the 3 examples"):
+    with pytest.raises(ConfigError, match="folds must be between 2 and 3"):
         cross_validated(3, 4, lists)
 
 

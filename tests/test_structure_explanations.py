@@ -11,8 +11,8 @@ from chaffinch.corpus.brackets import bracketed, parse
 from chaffinch.estimators.candidate_lists import (
     cross_validated_tag_lists,
     cross_validated_tree_lists,
-    words_of,
 )
+from chaffinch.estimators.parser import words_of
 from chaffinch.estimators.reranker import _in_words
 from chaffinch.kernels import SubsetTreeKernel
 from chaffinch.model.candidates import CandidateList

@@ -67,7 +67,7 @@ def test_columns_are_matched_by_name_and_checked() -> None:
         classifier.predict(FRAME[["text", "price"]])
     with pytest.raises(DataError, match="expected 2 columns beside the text"):
         classifier.predict(FRAME["text"])
-    with pytest.raises(DataError, match="numbers are given beside it"):
+    with pytest.raises(DataError, match="numbers are also given beside it"):
         Classifier("ridge").fit(FRAME, SIMPLE, beside=FRAME[["price"]])
     with pytest.raises(DataError, match="text columns text, again"):
         Classifier("ridge").fit(FRAME.assign(again=TEXT), SIMPLE)

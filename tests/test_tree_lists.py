@@ -9,7 +9,8 @@ import pytest
 from chaffinch import Parser, modelfile, samples
 from chaffinch.corpus.brackets import bracketed, parse
 from chaffinch.errors import DataError
-from chaffinch.estimators.candidate_lists import cross_validated_tree_lists, tree_lists, words_of
+from chaffinch.estimators.candidate_lists import cross_validated_tree_lists, tree_lists
+from chaffinch.estimators.parser import words_of
 from chaffinch.estimators.reranker import Reranker, oracle
 from chaffinch.evaluate.trees import score_trees
 from chaffinch.features.tree_lists import GLOBAL, tree_list_features

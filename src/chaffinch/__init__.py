@@ -1,6 +1,6 @@
 """Chaffinch: linear models of text that train in seconds and say why.
 
-The public names are imported on first use, so that ``import chaffinch`` costs next to nothing.
+The public names are imported on first use, so that ``import chaffinch`` is fast.
 """
 
 from importlib import import_module
@@ -20,9 +20,9 @@ _HOME = {
     "Tagger": "estimators",
     "Vectorizer": "estimators.vectorizer",
     "load": "estimators",
-    "sentence_accuracy_scorer": "estimators.scorers",
-    "span_f1_scorer": "estimators.scorers",
-    "token_accuracy_scorer": "estimators.scorers",
+    "sentence_accuracy_scorer": "estimators.tagger",
+    "span_f1_scorer": "estimators.tagger",
+    "token_accuracy_scorer": "estimators.tagger",
 }
 
 __all__ = [

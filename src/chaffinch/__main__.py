@@ -1,4 +1,4 @@
-"""``python -m chaffinch``: the command line where its script is not on the path."""
+"""``python -m chaffinch``: the command line if its script is not on the path."""
 
 from chaffinch.cli import main
 

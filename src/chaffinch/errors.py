@@ -1,11 +1,11 @@
-"""What a caller may meet: exceptions that say where, what was expected, what came, what to do; and one warning."""
+"""Exceptions that say where, what was expected, what came and what to do; and one warning."""
 
 import sys
 import warnings
 
 
 class ChaffinchError(ValueError):
-    """What every exception raised on purpose inherits from; the command line turns it into exit code 2."""
+    """The base class of every exception raised on purpose; the command line turns it into exit code 2."""
 
 
 class DataError(ChaffinchError):
@@ -21,19 +21,19 @@ class ModelFileError(ChaffinchError):
 
 
 class DataWarning(UserWarning):
-    """Input that was read, and how it was understood where that is not certain, or what of it was left out.
+    """Input that was read with a guess about its meaning, or with some of it left out.
 
-    In Python a warning, which :mod:`warnings` can turn into an error; on the command line a line on standard error.
+    :mod:`warnings` can turn it into an error; the command line prints it on standard error.
     """
 
 
 def warn_about_data(message: str) -> None:
-    """Say how data was understood, from the place that called the package."""
+    """Warn how data was understood, at the line that called the package."""
     warnings.warn(message, DataWarning, stacklevel=_frames_inside() + 1)
 
 
 def _frames_inside() -> int:
-    """How many frames of this package stand between here and its caller."""
+    """The number of frames of this package between here and its caller."""
     frame, depth = sys._getframe(1), 1
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith("chaffinch"):
         frame, depth = frame.f_back, depth + 1

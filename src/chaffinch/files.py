@@ -1,4 +1,4 @@
-"""Files: plain or packed (.gz, .zst), from a path or '-', read whole or block by block, written whole or not at all."""
+"""Files: plain or compressed (.gz, .zst), a path or '-', read whole or block by block, written whole or not at all."""
 
 import errno
 import gzip
@@ -18,18 +18,18 @@ from typing import IO, Any, BinaryIO, cast
 from chaffinch.errors import DataError
 
 STDIO = "-"
-_HEAD = 1 << 16  # bytes that a guess at a file's format may look at
-_PATIENCE = 0.02  # seconds to wait for more of a pipe that has given a line
+_HEAD = 1 << 16  # bytes from which a file's format is guessed
+_PATIENCE = 0.02  # seconds to wait for more from a pipe after a whole line
 _DEVICE_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
-# What cannot be opened twice, once its head was looked at: the head, and the whole of it waiting for its reader.
+# Streams that cannot be opened twice and were peeked at: the head, and the whole stream for its reader.
 _waiting: dict[str, tuple[bytes, BinaryIO]] = {}
 
 
-# Blocks of files that stand for the whole while they are read: their bytes, and the number of their first line.
+# Blocks read in place of a whole file: their bytes, and the number of their first line.
 _blocks: dict[str, tuple[bytes, int]] = {}
 
-# Files that are open for many writers, one after the other.
+# Files that are open for several writers, one after the other.
 _open: dict[str, BinaryIO] = {}
 
 PACKED = (".gz", ".zst")
@@ -46,12 +46,12 @@ def without_packing(name: str) -> str:
 
 
 def display_name(path: str | Path) -> str:
-    """What messages call a file that is read."""
+    """The name of an input file in messages."""
     return "<stdin>" if str(path) == STDIO else str(path)
 
 
 def is_stream(path: str | Path) -> bool:
-    """Whether ``path`` comes or goes once: '-', a pipe, a device; anything but a file, a folder or nothing."""
+    """Whether ``path`` can be read or written only once: '-', a pipe or a device, not a file or a folder."""
     if str(path) == STDIO:
         return True
     try:
@@ -63,7 +63,7 @@ def is_stream(path: str | Path) -> bool:
 
 @contextmanager
 def reading(path: str | Path) -> Iterator[BinaryIO]:
-    """Open ``path`` (plain, .gz, .zst, or '-' for standard input) as bytes; what fails is one sentence."""
+    """Open ``path`` (plain, .gz, .zst, or '-' for standard input) as bytes; a failure is a DataError."""
     if str(path) in _blocks:
         yield io.BytesIO(_blocks[str(path)][0])
         return
@@ -89,7 +89,7 @@ def reading(path: str | Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def block_of(path: str | Path, content: bytes, first_line: int) -> Iterator[None]:
-    """While this is open, ``path`` holds these bytes alone; ``first_line``: the number of their first line."""
+    """While this is open, reading ``path`` gives these bytes alone; ``first_line``: the number of their first line."""
     _blocks[str(path)] = content, first_line
     try:
         yield
@@ -98,14 +98,14 @@ def block_of(path: str | Path, content: bytes, first_line: int) -> Iterator[None
 
 
 def first_line(path: str | Path) -> int:
-    """The number of the first line that :func:`reading` gives: 1, or that of a block."""
+    """The number of the first line that :func:`reading` gives: 1, or the first line of a block."""
     return _blocks[str(path)][1] if str(path) in _blocks else 1
 
 
 def head(path: str | Path) -> bytes:
-    """The first 64 KiB of a file, unpacked; a pipe or standard input can still be read from its start.
+    """The first 64 KiB of a file, decompressed; a pipe or standard input can still be read from its start.
 
-    Of a pipe, what is there: its writer may wait for an answer before it writes more.
+    A pipe gives only what it holds now: its writer may wait for an answer before it writes more.
     """
     if str(path) in _blocks:
         return _blocks[str(path)][0][:_HEAD]
@@ -120,7 +120,7 @@ def head(path: str | Path) -> bytes:
 
 
 def refuse_unwritable(path: str | Path) -> None:
-    """Raise now what :func:`writing` would find when the work is done: no folder, no permission, a directory."""
+    """Raise now the error that :func:`writing` would raise after the work: no folder, no permission, a directory."""
     if is_stream(path):
         return
     path = Path(path)
@@ -149,7 +149,7 @@ def many_writers(path: str | Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def collecting(path: str | Path) -> Iterator[io.BytesIO]:
-    """What is written to ``path`` while this is open, in memory."""
+    """Collect in memory what is written to ``path`` while this is open."""
     before, sink = _open.get(str(path)), io.BytesIO()
     _open[str(path)] = cast(BinaryIO, sink)
     try:
@@ -165,8 +165,8 @@ def writing(path: str | Path) -> Iterator[BinaryIO]:
     """Open a new file as bytes; it appears under its name only once it is complete.
 
     The content goes to a temporary file beside the target, which is renamed at the end; after an error or
-    Ctrl-C the temporary file is removed and a file already there is untouched. What is no file (a pipe, a
-    device such as /dev/null) is written to directly.
+    Ctrl-C the temporary file is removed and an existing file is untouched. A pipe or a device such as
+    /dev/null is written to directly.
     """
     if str(path) in _open:
         yield _open[str(path)]
@@ -190,7 +190,7 @@ def writing(path: str | Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def writing_text(path: str | Path) -> Iterator[IO[str]]:
-    """As :func:`writing`, for UTF-8 text with plain line ends."""
+    """:func:`writing` for UTF-8 text; lines end in a newline alone."""
     with writing(path) as binary:
         text = io.TextIOWrapper(binary, encoding="utf-8", newline="\n", write_through=True)
         try:
@@ -203,9 +203,9 @@ def writing_text(path: str | Path) -> Iterator[IO[str]]:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """A temporary file that takes the place of ``path`` when all went well; links and modes are kept.
+    """A temporary file that replaces ``path`` if nothing failed; links and modes are kept.
 
-    Its name tells the process, so that the file can be removed if that was killed.
+    Its name holds the process id, so that the file of a killed process can be found and removed.
     """
     refuse_unwritable(path)
     target = Path(os.path.realpath(path))
@@ -234,7 +234,7 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 class _Unpacked(io.RawIOBase):
-    """What a stream packed by zstd holds; EOFError if the stream is not whole."""
+    """The content of a zstd stream; EOFError if the stream is incomplete."""
 
     def __init__(self, raw: BinaryIO, module: Any) -> None:
         self._raw, self._module = raw, module
@@ -271,7 +271,7 @@ class _Unpacked(io.RawIOBase):
 
 
 class _Rejoined(io.RawIOBase):
-    """A stream of which the start was read already, from its start."""
+    """A stream from its start, although its start was read already."""
 
     def __init__(self, start: bytes, rest: BinaryIO) -> None:
         self._start, self._rest = memoryview(start), rest
@@ -292,14 +292,14 @@ class _Rejoined(io.RawIOBase):
 
 
 def _available(stream: BinaryIO, most: int) -> bytes:
-    """What one read gives, without waiting for all that was asked for."""
+    """The result of one read, without waiting for ``most`` bytes."""
     read1 = getattr(stream, "read1", None)
     found: bytes = stream.read(most) if read1 is None else read1(most)
     return found
 
 
 def _what_is_there(stream: BinaryIO) -> bytes:
-    """At most 64 KiB that a pipe holds by now, at least a line of it."""
+    """What a pipe holds now: at least a line, at most 64 KiB."""
     try:
         handle = stream.fileno()
         select.select([handle], [], [], 0)
@@ -317,11 +317,11 @@ def _what_is_there(stream: BinaryIO) -> bytes:
 
 
 def _zstd(path: str | Path) -> Any:
-    """A module with ``open`` for zstd: Python's own from 3.14 on, else that of the package zstandard."""
+    """A module with ``open`` for zstd: Python's own from 3.14 on, otherwise the package zstandard."""
     for name in ("compression.zstd", "zstandard"):
         with suppress(ImportError):
             return import_module(name)
-    raise DataError(f"{path}: is packed by zstd: pip install 'chaffinch[zstd]', or unpack it")
+    raise DataError(f"{path}: is compressed by zstd: pip install 'chaffinch[zstd]', or decompress it")
 
 
 def _standard_input() -> BinaryIO:

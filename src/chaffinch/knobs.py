@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from chaffinch.errors import ConfigError
 
-LARGEST = {int: 2**31 - 1, float: 1e30}  # what the core's numbers hold, with room for a product
-NONE = "none"  # in files and flags, that an optional setting has no value
+LARGEST = {int: 2**31 - 1, float: 1e30}  # the range of the core's numbers, with room for a product
+NONE = "none"  # in files and flags: an optional setting has no value
 
 
 def knob(
@@ -42,9 +42,9 @@ def knob(
 
 
 def composed(default: Any, flags: type) -> Any:
-    """A dataclass field that holds a config of its own, such as a learner; flat knobs stand for it in flags and files.
+    """A dataclass field that holds another config, such as a learner; flags and files spell it as flat knobs.
 
-    flags: a class of knobs. ``flags.of(config)`` are their values, the config's ``__init__`` takes them by name
+    flags: a class of knobs. ``flags.of(config)`` gives their values; the config's ``__init__`` takes them by name
     """
     return field(default=default, metadata={"flags": flags})
 
@@ -70,11 +70,11 @@ class Knob:
 
     @property
     def clearable(self) -> bool:
-        """Whether ``none`` takes the default away."""
+        """Whether ``none`` clears the default."""
         return self.optional and self.default is not None
 
     def value(self, given: Any) -> Any:
-        """What a flag or a file gives, as the config holds it: ``none`` is None, a whole number may be a float."""
+        """The value for the config from that of a flag or a file: ``none`` is None, a whole number may be a float."""
         if self.clearable and given == NONE:
             return None
         widened = self.type is float and isinstance(given, int) and not isinstance(given, bool)
@@ -82,7 +82,7 @@ class Knob:
 
 
 class Panel(NamedTuple):
-    """A class of settings under a heading, and the recipe whose knobs they are, if they are one's.
+    """A class of settings under a heading, and the recipe that they belong to, if any.
 
     defaults: whether the defaults of the class apply, so that help shows them
     """
@@ -114,14 +114,14 @@ def _declared(config: type) -> tuple[Knob, ...]:
 
 
 def check(config: Any) -> None:
-    """Raise ConfigError if any knob of ``config`` is out of its declared range or of another type."""
+    """Raise ConfigError if any knob of ``config`` is out of its declared range or has the wrong type."""
     values = settings_of(config)
     for k in knobs(config):
         check_value(f"{type(config).__name__}.{k.name}", k, values[k.name])
 
 
 def settings_of(config: Any) -> dict[str, Any]:
-    """The settings of a config as plain values by name, as file headers keep them; a config within it as flat ones."""
+    """The settings of a config as plain values by name, as in file headers; those of an inner config are flat too."""
     found: dict[str, Any] = {}
     for f in dataclasses.fields(config):
         value = getattr(config, f.name)
@@ -130,7 +130,7 @@ def settings_of(config: Any) -> dict[str, Any]:
 
 
 def check_value(where: str, k: Knob, value: Any) -> None:
-    """Raise ConfigError, which begins with ``where``, if a knob does not take this value."""
+    """Raise ConfigError if a knob does not take this value; its message begins with ``where``."""
     if value is None and k.optional:
         return
     accepted: tuple[type, ...] = (int, float) if k.type is float else (k.type,)
@@ -152,8 +152,8 @@ def check_value(where: str, k: Knob, value: Any) -> None:
 def configured(config: type, settings: Mapping[str, Any], source: str = "settings") -> Any:
     """An instance of ``config`` from plain values, such as the keys of a TOML table.
 
-    Unknown names are refused with the known ones in the message; values are checked. "none" is no value where a
-    setting may have none.
+    Unknown names are refused with the known ones in the message; values are checked. "none" clears an optional
+    setting.
     """
     known = {k.name: k for k in knobs(config)}
     values = {}
@@ -197,7 +197,7 @@ def _range_text(k: Knob) -> str:
 
 
 def _toml_text(value: Any) -> str:
-    """A default as a TOML file would have it; nothing for None."""
+    """A default in TOML; nothing for None."""
     return "" if value is None else f"`{json.dumps(value, ensure_ascii=False)}`"
 
 

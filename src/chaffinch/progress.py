@@ -7,9 +7,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a long job has come.
+    """The progress of a long job.
 
-    model: makes the model as it stands, for a listener that scores it on the way; it decides nothing
+    model: makes the present model, for a listener that scores it; training does not depend on it
     """
 
     task: str
@@ -20,11 +20,11 @@ class Progress:
 
 
 Listener = Callable[[Progress], object]
-"""Is told of progress. One that returns False, and nothing else that counts as false, stops the job."""
+"""Is called with progress. It stops the job by returning False; other false values, such as None, do not."""
 
 
 def going_on(listener: Listener, progress: Progress) -> bool:
-    """Tell a listener; whether the job goes on.
+    """Call a listener; return whether the job goes on.
 
     >>> going_on(print, Progress("pass", 1))
     Progress(task='pass', done=1, total=None, scores={})
@@ -34,19 +34,19 @@ def going_on(listener: Listener, progress: Progress) -> bool:
 
 
 def keep_going(_: Progress) -> bool:
-    """The listener that neither shows nor stops anything: a listener returns False to stop the job."""
+    """The listener that shows nothing and never stops the job."""
     return True
 
 
 def objective(history: Sequence[Progress]) -> dict[str, float]:
-    """Primal, dual and gap when they were last evaluated; nothing if they never were."""
-    names = ("primal", "dual", "gap")  # a likelihood tells its gap alone
+    """Primal, dual and gap at their last evaluation; empty if there was none."""
+    names = ("primal", "dual", "gap")  # a likelihood reports its gap alone
     looks = [p.scores for p in history if all(name in p.scores for name in names)]
     return {name: float(looks[-1][name]) for name in names} if looks else {}
 
 
 def gap_share(history: Sequence[Progress]) -> float | None:
-    """The duality gap as a share of the primal, when it was last evaluated: how far from the optimum at most.
+    """The duality gap as a share of the primal at its last evaluation: an upper bound on the distance to the optimum.
 
     >>> gap_share([Progress("pass", 1, 2, {"primal": 8.0, "dual": 6.0, "gap": 2.0}), Progress("pass", 2, 2)])
     0.25

@@ -1,4 +1,4 @@
-"""Rules that the answers of a tagger obey: ``Tagger.with_rules``, ``chaffinch predict --rules``."""
+"""Rules that a tagger's answers must obey: ``Tagger.with_rules``, ``chaffinch predict --rules``."""
 
 from chaffinch.search.label_rules import (
     Infeasible,

@@ -1,4 +1,4 @@
-"""Is a structure of your own right? It is held to an enumeration of small cases, and told in sentences where not."""
+"""Check a structure of your own against an enumeration of small cases; each fault is one sentence."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -9,7 +9,7 @@ import numpy as np
 from chaffinch.errors import ConfigError
 from chaffinch.structures import Parts, Shape, oracles
 
-NEAR = 1e-4  # potentials are of the order of one; a structure may work in single precision
+NEAR = 1e-4  # tolerance: potentials are of the order of one, and a structure may work in single precision
 STEP = 1e-3
 
 Loss = Callable[[Any, Any], float]
@@ -24,16 +24,16 @@ def check_structure(
     trials: int = 8,
     seed: int = 0,
 ) -> list[str]:
-    """What is wrong with a structure, a sentence each; an empty list if nothing was found.
+    """The faults of a structure, one sentence each; an empty list if none was found.
 
-    shapes:  small shapes of parts, each with at least one answer and few enough to list
-    answers: a function from a shape to every y there is of that shape
-    loss:    what ``cost`` should amount to, loss(gold, answer); without it cost is held to be zero on gold alone
-    trials:  how many random potentials each shape is tried with, half of them with many ties
+    shapes:  small shapes of parts; each has at least one answer, and few enough to list
+    answers: a function from a shape to every y of that shape
+    loss:    the loss that ``cost`` should add up to, loss(gold, answer); without it, cost must be zero on gold alone
+    trials:  number of random potentials per shape, half of them with many ties
 
-    Every oracle that the structure has is held to the list of answers: ``argmax`` finds a best one, ``kbest`` the
-    best ones in order and each once, ``logsum`` the sum and, as its gradient, the expected parts; cost is added to
-    potentials and the best answer is found again. Each sentence gives the case that shows it.
+    Every oracle of the structure is compared with the list of answers: ``argmax`` must find a best one, ``kbest`` the
+    best ones in order and each once, ``logsum`` the sum and, as its gradient, the expected parts. ``argmax`` is also
+    checked with the cost added to the potentials. Each sentence gives the case that shows the fault.
 
     >>> from chaffinch.structures import Choice
     >>> check_structure(Choice(), lambda shape: range(shape["choice"][0]), [{"choice": (3,)}])
@@ -71,7 +71,7 @@ def check_structure(
 
 
 class _Case:
-    """One shape with every answer of it."""
+    """One shape with all its answers."""
 
     def __init__(self, structure: Any, shape: Shape, answers: list[Any]) -> None:
         if not answers:
@@ -82,7 +82,7 @@ class _Case:
     # -- parts and cost -----------------------------------------------------------------------------------------
 
     def part_faults(self) -> Iterator[str]:
-        """Parts of the right shape, the same each time, different for different answers."""
+        """Check that parts have the right shape, are the same each time and differ for different answers."""
         where = f"shape {dict(self.shape)}"
         for y in self.answers:
             parts, again = self.structure.parts(self.shape, y), self.structure.parts(self.shape, y)
@@ -93,12 +93,12 @@ class _Case:
                 yield f"parts: asked twice for {_text(y)} they differ; {where}"
             for other, theirs in zip(self.answers, self.indicators, strict=False):
                 if not _difference(parts, theirs):
-                    yield f"parts: {_text(other)} and {_text(y)} have the same, no score tells them apart; {where}"
+                    yield f"parts: {_text(other)} and {_text(y)} have the same, so no score can separate them; {where}"
                     return
             self.indicators.append(parts)
 
     def cost_faults(self, loss: Loss | None) -> Iterator[str]:
-        """Cost as parts: zero on gold, more elsewhere, the loss if there is one."""
+        """Check that the cost is zero on gold and positive elsewhere, or equals the loss if there is one."""
         where = f"shape {dict(self.shape)}"
         for gold in self.answers:
             cost = self.structure.cost(self.shape, gold)
@@ -112,28 +112,28 @@ class _Case:
                     yield f"cost: of gold {_text(gold)} itself is {value:g}, expected 0; {where}"
                 elif wanted is not None and abs(value - wanted) > NEAR:
                     yield (
-                        f"cost: of {_text(y)} where {_text(gold)} is gold adds up to {value:g} over its parts, "
+                        f"cost: of {_text(y)} if {_text(gold)} is gold adds up to {value:g} over its parts, "
                         f"the loss is {wanted:g}; {where}"
                     )
                 elif y is not gold and value <= 0 and wanted is None:
-                    yield f"cost: of {_text(y)} where {_text(gold)} is gold is {value:g}, expected more than 0; {where}"
+                    yield f"cost: of {_text(y)} if {_text(gold)} is gold is {value:g}, expected more than 0; {where}"
 
     def _misshapen(self, parts: Any) -> str | None:
         if not isinstance(parts, Parts):
             return f"are a {type(parts).__name__}, expected Parts"
         for name, block in parts.items():
             if name not in self.shape:
-                return f"have a block {name!r}, and the shape has none"
+                return f"have a block {name!r}, which the shape does not have"
             if block.shape != tuple(self.shape[name]):
                 return f"have the block {name!r} of shape {block.shape}, expected {tuple(self.shape[name])}"
             if not np.isfinite(block).all():
-                return f"have a number in the block {name!r} that is not finite"
+                return f"have a number that is not finite in the block {name!r}"
         return None
 
     # -- oracles ------------------------------------------------------------------------------------------------
 
     def oracle_faults(self, oracle: str, potentials: Parts) -> Iterator[str]:
-        """What one oracle gets wrong on these potentials; one that changes them is told so."""
+        """The faults of one oracle on these potentials, including a change of them."""
         kept = Parts(**{name: block.copy() for name, block in potentials.items()})
         try:
             yield from getattr(self, f"{oracle}_faults")(potentials)
@@ -143,7 +143,7 @@ class _Case:
             yield f"{oracle}: changed the potentials that it was given; shape {dict(self.shape)}"
 
     def argmax_faults(self, potentials: Parts) -> Iterator[str]:
-        """The best answer by its score, the same when asked again."""
+        """Check that argmax finds the best answer, and the same when called again."""
         y = self.structure.argmax(potentials)
         place = self._place(y)
         if place is None:
@@ -157,10 +157,10 @@ class _Case:
                 f"score {scores[best]:g}; {self._where(potentials)}"
             )
         if self._place(self.structure.argmax(potentials)) != place:
-            yield f"argmax: gave another answer when asked again; {self._where(potentials)}"
+            yield f"argmax: gave another answer when called again; {self._where(potentials)}"
 
     def kbest_faults(self, potentials: Parts) -> Iterator[str]:
-        """Scores that are those of the answers, falling, each answer once, none left out, argmax's first."""
+        """Check that kbest gives right scores in descending order, each answer once, none missing, argmax's first."""
         ranked = sorted(self._scores(potentials), reverse=True)
         where = self._where(potentials)
         for k in dict.fromkeys((1, 2, len(self.answers), len(self.answers) + 3)):
@@ -170,7 +170,7 @@ class _Case:
                 yield f"kbest: found {_text(found[places.index(None)][1])}, which is not among the answers; {where}"
                 return
             if len(found) != min(k, len(self.answers)):
-                yield f"kbest: {k} wanted of {len(self.answers)}, {len(found)} found; {where}"
+                yield f"kbest: expected {min(k, len(self.answers))} answers for k = {k}, found {len(found)}; {where}"
                 return
             if len(set(places)) < len(places):
                 yield f"kbest: an answer came twice among the best {k}; {where}"
@@ -189,7 +189,7 @@ class _Case:
                 return
 
     def logsum_faults(self, potentials: Parts) -> Iterator[str]:
-        """The sum over the answers; the gradient by expectation and by differences."""
+        """Check the sum over the answers, and its gradient by expectation and by finite differences."""
         where = self._where(potentials)
         scores = self._scores(potentials)
         top = max(scores)
@@ -224,15 +224,15 @@ class _Case:
             slope = (above - below) / (2 * STEP)
             if abs(slope - expected[name][at]) > 10 * NEAR:
                 yield (
-                    f"logsum: moving the potential of part {name}{[int(i) for i in at]} moves log Z by {slope:g} of "
-                    f"it, the marginal is {expected[name][at]:g}; {where}"
+                    f"logsum: by finite differences the derivative of log Z at part {name}{[int(i) for i in at]} is "
+                    f"{slope:g}, the marginal is {expected[name][at]:g}; {where}"
                 )
 
     def _scores(self, potentials: Parts) -> list[float]:
         return [potentials.dot(parts) for parts in self.indicators]
 
     def _place(self, y: Any) -> int | None:
-        """Which answer y is, by its parts."""
+        """The index of the answer with the parts of y."""
         try:
             parts = self.structure.parts(self.shape, y)
         except Exception:
@@ -245,7 +245,7 @@ class _Case:
 
 
 def _drawn(rng: np.random.Generator, shape: Shape, *, tied: bool) -> Parts:
-    """Random potentials; tied: of three values, so that many answers have the same score."""
+    """Random potentials; tied: drawn from three values, so that many answers have the same score."""
     values = {
         name: rng.choice([-1.0, 0.0, 1.0], size) if tied else rng.normal(size=size)
         for name, size in shape.items()
@@ -258,7 +258,7 @@ def _difference(a: Parts, b: Parts) -> bool:
 
 
 def _first_of_each(faults: list[str]) -> Iterator[str]:
-    """The first fault of each kind: what stands before its first figure."""
+    """The first fault of each kind; the words of a sentence without its figures are its kind."""
     seen = set()
     for fault in faults:
         words = fault.split(";", maxsplit=1)[0].split()

@@ -6,8 +6,8 @@ from typing import Any
 
 from chaffinch import modelfile
 from chaffinch.errors import DataError
+from chaffinch.estimators.inputs import SampleWeight, counting, sample_weights
 from chaffinch.estimators.persistent import Persistent
-from chaffinch.estimators.weights import SampleWeight, counting, sample_weights
 from chaffinch.evaluate import score_alignments
 from chaffinch.model.aligner import AlignerModel
 from chaffinch.model.associations import Pair

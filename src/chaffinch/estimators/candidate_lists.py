@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.estimators.parser import Parser, trees_of
+from chaffinch.estimators.parser import Parser, trees_of, words_of
 from chaffinch.estimators.reranker import cross_validated
 from chaffinch.estimators.tagger import Tagger
 from chaffinch.model.candidates import CandidateList, tree_losses
 from chaffinch.model.head_grammar import HeadGrammar
-from chaffinch.text.binary_trees import nodes
 from chaffinch.text.document import LABEL, WORD, Tree
 from chaffinch.text.schemes import Scheme, detect, spans
 from chaffinch.text.schemes.table import letter_and_type
@@ -82,7 +81,7 @@ def worth_of_a_wrong_span(gold: Sequence[Sequence[str]], lists: Sequence[Candida
 def labelling_losses(
     gold: Sequence[str], candidates: Sequence[Sequence[str]], scheme: Scheme | None, wrong: float = 1.0
 ) -> NDArray[np.float64]:
-    """For each candidate the number of missed spans plus ``wrong`` per spurious one; without a scheme, wrong labels.
+    """The loss of each candidate: missed spans plus ``wrong`` per spurious one; without a scheme, wrong labels.
 
     >>> from chaffinch.text.schemes import BIO
     >>> labelling_losses(["B-NP", "I-NP", "O"], [["B-NP", "O", "O"]], BIO, wrong=0.5)
@@ -108,7 +107,7 @@ def _judged(
 
 
 def _scheme(gold: Sequence[Sequence[str]], lists: Sequence[CandidateList]) -> Scheme | None:
-    """The tag scheme, if the taggers' labels are of it too; else tokens are counted."""
+    """The tag scheme of the gold labels if the candidates' labels fit it too; None: tokens are counted."""
     scheme = detect(gold)
     labels = {label for one in lists for y in one.candidates for label in y}
     return (
@@ -119,7 +118,7 @@ def _scheme(gold: Sequence[Sequence[str]], lists: Sequence[CandidateList]) -> Sc
 
 
 def sentences_of(table: TokenTable) -> list[Any]:
-    """Sentences in the form that features read: words, or tuples of the word and the next column."""
+    """Sentences in the form that features read: words, or tuples of a word and the next column."""
     columns = [name for name in table.columns if name != LABEL]
     words = table.lists(WORD if WORD in columns else columns[0])
     if len(columns) < 2:
@@ -163,7 +162,7 @@ LOWEST = -1e30  # the score of a sentence without a tree
 def cross_validated_tree_lists(
     make: Callable[[], Parser], trees: Sequence[Tree], k: int, folds: int, *, grammar: bool = False
 ) -> list[CandidateList]:
-    """Out-of-fold lists for training; ``make`` gives an untrained parser.
+    """Out-of-fold lists for training; ``make`` returns an untrained parser.
 
     grammar: also score trees by a lexicalised grammar, counted from the parser's training trees
     """
@@ -176,8 +175,3 @@ def cross_validated_tree_lists(
         return tree_lists(parser, [words_of(tree) for tree in gold], k, gold, counted)
 
     return cross_validated(len(plain), folds, listed)
-
-
-def words_of(tree: Tree) -> list[str]:
-    """The words of a tree."""
-    return [node.word for node in nodes(tree) if node.word is not None]

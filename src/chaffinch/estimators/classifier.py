@@ -55,25 +55,25 @@ class Classifier(DocumentLearning):
     """Labels for documents.
 
     recipe:       a recipe's name, or its config with knobs set: ``Classifier("nb")``, ``Classifier(DualRest(C=2.0))``
-                  None: chosen by cross-validation within the training texts, as are the penalty and, unless they
-                  are given, the features; for numbers ``ridge``
-    features:     of text: a preset's name, a :class:`TextVectorizer`, or a list of them
-    settings:     knobs of the recipe that are given if the recipe itself is chosen: ``{"C": 0.5}``
-    choose:       whether to choose what is not given; None: if no recipe is named
-    kernel:       of a kernel machine (``kernel-svm``, ``kernel-perceptron``, ``kernel-eg``, ``knn``), instead of the
-                  one that its settings name: ``Classifier("kernel-svm", kernel=SubsetTreeKernel().normalised())``
+                  None: chosen for texts by cross-validation, together with the penalty and, unless they are given,
+                  the features; ``ridge`` for numbers
+    features:     features of texts: a preset's name, a :class:`TextVectorizer`, or a list of them
+    settings:     fixed knobs of a recipe that is chosen: ``{"C": 0.5}``
+    choose:       whether to choose the settings that are not given; None: if no recipe is named
+    kernel:       kernel of a kernel machine (``kernel-svm``, ``kernel-perceptron``, ``kernel-eg``, ``knn``), instead of
+                  the one in its settings: ``Classifier("kernel-svm", kernel=SubsetTreeKernel().normalised())``
     class_weight: weights of the documents of each class: ``"balanced"``, or a dict
-    threshold:    if documents may have several labels: the lowest probability at which a label is predicted
-    bits:         8 or 32 for each weight; None: 8 for text
+    threshold:    the lowest probability at which a label is predicted, if documents may have several labels
+    bits:         bits per weight, 8 or 32; None: 8 for texts if the recipe allows it
     smallest:     drop features of text whose largest absolute weight is below this fraction of the overall maximum;
-                  None: as many as cost no accuracy on held-out folds
+                  None: the largest fraction that costs no accuracy on held-out folds
     calibrate:    compute out-of-fold scores, which calibrate the probabilities and determine ``smallest``
     seed:         seed of the order of documents
     threads:      0 for all cores; the result does not depend on it
 
-    Documents are texts, or rows of numbers (a SciPy sparse matrix, an array), or a table with one column of texts and
-    columns of numbers; for a kernel of other objects, a list of them, such as trees. Targets are labels; a list or set
-    of labels per document; or a dict of labels and their shares.
+    Documents are texts, rows of numbers (a SciPy sparse matrix, an array), a table with one column of texts and
+    columns of numbers, or, for a kernel of other objects, a list of those objects, such as trees. The target of a
+    document is a label, a list or set of labels, or a dict from labels to their shares.
 
     >>> texts = ["good tea", "fine tea", "lovely cake", "bad tea", "awful cake", "poor tea"]
     >>> classifier = Classifier().fit(texts, ["+", "+", "+", "-", "-", "-"])
@@ -126,8 +126,8 @@ class Classifier(DocumentLearning):
         """Learn from documents and their targets.
 
         An iterator of pairs (text, label) and a reader of Arrow's batches are learnt block by block, so that they need
-        not fit in memory; so are all texts if ``cache`` names a folder for the ids of their features. For such a
-        classifier features, recipe and penalty are chosen, and n-grams counted, on a sample.
+        not fit in memory. Other texts are too if ``cache`` names a folder, which then holds the ids of their features.
+        Learning block by block chooses features, recipe and penalty, and counts n-grams, on a sample.
 
         beside: numbers that come with the texts: a matrix, or a dict of columns by name
         dev:    held-out documents and targets (and numbers beside them): the best pass on them is kept,
@@ -182,8 +182,8 @@ class Classifier(DocumentLearning):
     ) -> "Classifier":
         """Learn from pairs of a text and its label through a cache in a folder.
 
-        source:     what the cache is made from, as a hash: one that is there and has it is used
-        checkpoint: file from which a run that was stopped goes on
+        source:     hash of the cache's source; a cache in the folder with the same hash is used again
+        checkpoint: file from which a stopped run resumes
         """
         settings = settings_of(self, on_epoch)
         with cached_documents(examples, folder, settings, source) as (cache, place):
@@ -309,8 +309,8 @@ class Classifier(DocumentLearning):
         if not isinstance(config, KernelChoice):
             if self.kernel is not None:
                 raise ConfigError(
-                    f"recipe {CLASSIFIERS.by_config(config).name} has no kernel; "
-                    "kernel-svm, kernel-perceptron, kernel-eg and knn have"
+                    f"recipe {CLASSIFIERS.by_config(config).name} takes no kernel; "
+                    "kernel-svm, kernel-perceptron, kernel-eg and knn do"
                 )
             return None
         if self.kernel is not None and not isinstance(self.kernel, Kernel):
@@ -321,7 +321,7 @@ class Classifier(DocumentLearning):
         return self.kernel or config.chosen_kernel()
 
     def _chosen(self, task: DocumentTask) -> tuple[DocumentTask, Any, DefaultChoice | None]:
-        """The task with its features, the recipe's config, and what was chosen of them."""
+        """The task with its features, the recipe's config, and the record of the choice, if there was one."""
         config, given = self._config(), dict(self.settings or {})
         wanted = self._choice_wanted(self.choose)
         recipe = CLASSIFIERS.by_config(config)
@@ -336,7 +336,7 @@ class Classifier(DocumentLearning):
     def _config(self) -> Any:
         """The recipe's config: its defaults if the recipe is named, those of ridge if it will be chosen.
 
-        On an engine the default is logistic regression: ridge has no form for shards.
+        On an engine the default is logistic regression: ridge cannot be trained in shards.
         """
         default = DEFAULT_CLASSIFIER if self.sharding is None else SHARDED_CLASSIFIER
         return CLASSIFIERS.by_name(default).config() if self.recipe is None else super()._config()

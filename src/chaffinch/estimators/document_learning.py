@@ -1,4 +1,4 @@
-"""What a classifier does with further documents: it learns them without harm to what it knows, or forgets them."""
+"""Incremental learning of a classifier: it learns or forgets documents and keeps its other answers."""
 
 import dataclasses
 from abc import abstractmethod
@@ -23,19 +23,19 @@ WATCHED = 500  # learnt documents whose scores a correction should leave alone
 
 
 def _few(more: Lessons, lessons: Lessons, before: int = 0) -> bool:
-    """Whether documents, with those before, are at most one for each hundred of all."""
+    """Whether these documents and ``before`` earlier ones are at most 1% of all, or one."""
     return before + len(more.texts) <= max(1, len(lessons.texts) // 100)
 
 
 class DocumentLearning(DocumentPredictions):
-    """Learning on and forgetting."""
+    """Incremental learning and forgetting."""
 
-    # What partial_fit needs: the documents of fit, and their features and config.
+    # For partial_fit: the documents of fit, and their features and config.
     _lessons: Lessons | None = None
     _settled: tuple[Any, Any] | None = None
     _rows: tuple[Any, Any] | None = None  # the encoder and the rows of the lessons
     _watched: tuple[Any, SparseRows] | None = None  # an encoder, and its rows of some learnt documents
-    _stepped: int = 0  # texts that were taken in since the last training on all of them
+    _stepped: int = 0  # texts learnt by steps since the last training on all texts
     _increment: Increment | None = None
 
     @abstractmethod
@@ -46,21 +46,23 @@ class DocumentLearning(DocumentPredictions):
     def _keep(
         self, model: Any, config: Any, history: list[Any], confidence: Confidence | None = None
     ) -> None:
-        """Take a trained model."""
+        """Store a trained model."""
 
     @property
     def partial_fit(self) -> Any:
         """Learn from more documents: ``partial_fit(X, y, classes=None, sample_weight=None, beside=None)``.
 
-        A linear classifier that ``fit`` trained on texts with one label each trains on all documents, with the settings
-        that it has. A few texts with known labels are taken in by a change of the weights that makes them right and
-        moves the scores of learnt texts least; features and calibration stay as they are. After one such text for each
-        hundred, all rows that are kept in memory are trained on. If that does not make them right, and for larger
-        lessons, everything is done anew: new words and labels are taken in, and probabilities calibrated again. A text
-        that is known with the same label changes nothing unless it is still wrong (then it counts twice as much); one
-        that is known with another label takes its place. Otherwise the recipes loglinear, perceptron, nb and
-        complement-nb update their weights or counts; the first call needs all classes, and fixes the features of text.
-        A call with texts that were all learnt with these labels, and are right, changes nothing.
+        A linear classifier that ``fit`` trained on texts with one label each learns as follows, with its present
+        settings. A few texts with known labels are learnt by the change of the weights that classifies them correctly
+        and moves the scores of learnt texts least; features and calibration stay. Once these texts are more than 1% of
+        all, it trains on all rows, which are kept in memory. If that does not classify the texts correctly, and for
+        larger lessons, it trains from scratch: new words and labels get features, and probabilities are calibrated
+        again. A text that is known with the same label changes nothing, unless it is still misclassified: then its
+        weight doubles. A text that is known with another label replaces the earlier one.
+
+        Other classifiers of the recipes loglinear, perceptron, nb and complement-nb update their weights or counts; the
+        first call needs all classes and fixes the features of text. A call changes nothing if all its texts were
+        learnt with these labels and are classified correctly.
 
         >>> from chaffinch import Classifier
         >>> classifier = Classifier("ridge").fit(["good tea", "bad tea"], ["+", "-"])
@@ -71,10 +73,12 @@ class DocumentLearning(DocumentPredictions):
             recipe = CLASSIFIERS.by_config(self._config())
             if recipe.train is not train_classifier:
                 able = ", ".join(one.name for one in CLASSIFIERS if one.train is train_classifier)
-                raise AttributeError(f"recipe {recipe.name} has no partial_fit; these recipes have: {able}")
+                raise AttributeError(
+                    f"recipe {recipe.name} has no partial_fit; these recipes have it: {able}"
+                )
             raise AttributeError(
                 f"recipe {self.recipe!r} has no partial_fit unless fit trained it on texts in this process; "
-                "loglinear, perceptron and nb have"
+                "loglinear, perceptron and nb always have it"
             )
         return self._partial_fit
 
@@ -101,9 +105,9 @@ class DocumentLearning(DocumentPredictions):
     def _learnt_on(
         self, lessons: Lessons, more: Lessons, kept: NDArray[np.bool_], fresh: NDArray[np.bool_]
     ) -> bool:
-        """Train on the rows that are there and those of a few more texts; features and calibration stay as they are.
+        """Train on the rows in memory and those of a few more texts; features and calibration stay.
 
-        False if that cannot be, or if a text of the lesson is not right afterwards: it may need new features.
+        False if that is impossible, or if a text of the lesson is still misclassified: it may need new features.
         """
         known = set(self.model_.classes.tolist())
         if self._rows is None or self._settled is None or not _few(more, lessons):
@@ -135,7 +139,7 @@ class DocumentLearning(DocumentPredictions):
         return True
 
     def _step(self, more: Lessons) -> bool:
-        """Take a few texts into the weights, which change as little as makes them right; False if that cannot be."""
+        """Learn a few texts by the smallest change of the weights that makes them right; False if impossible."""
         assert self._settled is not None
         assert self._lessons is not None
         config = self._settled[1]

@@ -29,7 +29,7 @@ from chaffinch.trust.explanation import Explanation
 
 
 class DocumentPredictions(Calibrated[Any]):
-    """What a trained classifier answers."""
+    """The answers of a trained classifier."""
 
     recipes = CLASSIFIERS
 
@@ -40,7 +40,7 @@ class DocumentPredictions(Calibrated[Any]):
 
     @property
     def n_features_in_(self) -> int:
-        """The number of columns of a document; classifiers of texts have none."""
+        """The number of columns of a document; a classifier of texts does not have this attribute."""
         model = self._fitted("n_features_in_")
         if model.encoder.reads != "numbers":
             raise AttributeError(f"a classifier of {model.encoder.reads} has no n_features_in_")
@@ -64,7 +64,7 @@ class DocumentPredictions(Calibrated[Any]):
 
     @property
     def coef_(self) -> NDArray[np.float32]:
-        """The weights of a linear classifier as scikit-learn has them: [labels, features]; two labels have one row."""
+        """The weights of a linear classifier in scikit-learn's layout: [labels, features]; one row for two labels."""
         return self._linear("coef_")[:-1].T
 
     @property
@@ -91,14 +91,14 @@ class DocumentPredictions(Calibrated[Any]):
         """The lowest probability at which answers have at least this precision.
 
         An answer is the most probable label; with several labels, each predicted one. With a probability of
-        1 - ``risk`` over the training data, answers at or above it have the precision asked for on data of the same
-        distribution (learn-then-test on out-of-fold answers). ConfigError if the data cannot show that.
+        1 - ``risk`` over the training data, answers at or above it have this precision on data of the same
+        distribution (learn-then-test on out-of-fold answers). ConfigError if the data cannot certify that.
         """
         remedy = "no threshold can be certified: train it with calibrate=True, or with dev data"
         return self._certified(precision, risk, f" on held-out documents, so {remedy}")
 
     def decision_function(self, X: Any, beside: Any = None) -> NDArray[np.float64]:
-        """The scores [N, labels]; of two labels, the second's lead over the first [N]."""
+        """The scores [N, labels]; for two labels, the score of the second minus that of the first [N]."""
         model = self._fitted()
         s = self._scores(X, beside).astype(np.float64)
         return s[:, 1] - s[:, 0] if s.shape[1] == 2 and not model.several else s
@@ -151,7 +151,7 @@ class DocumentPredictions(Calibrated[Any]):
                 multi_label=takes_several_labels(self._config()),
                 poor_score=isinstance(
                     self._config(), COUNTED
-                ),  # as its naive Bayes has it: counts, not numbers
+                ),  # as scikit-learn's naive Bayes, which models counts
             ),
             input_tags=InputTags(
                 sparse=True, string=False, positive_only=isinstance(self._config(), COUNTED)
@@ -166,7 +166,7 @@ class DocumentPredictions(Calibrated[Any]):
         return self.model_
 
     def _linear(self, attribute: str) -> NDArray[np.float32]:
-        """Weights [F+1, labels], the intercepts last; of two labels the second less the first."""
+        """Weights [F+1, labels], the intercepts last; for two labels, the second minus the first [F+1, 1]."""
         model = self._fitted(attribute)
         if not hasattr(model, "w"):
             raise AttributeError(f"{attribute}: the recipe {self.config_!r} has no weights for features")
@@ -175,7 +175,7 @@ class DocumentPredictions(Calibrated[Any]):
 
     @property
     def _ranks(self) -> bool:
-        """Whether the model itself says which label is best, as its tool breaks ties."""
+        """Whether the model ranks labels itself, because it breaks ties as another tool does."""
         return hasattr(self.model_, "ranked") and not self.model_.several
 
     def _decided(self, scores: NDArray[np.float32] | None, X: Any) -> Any:
@@ -196,11 +196,11 @@ class DocumentPredictions(Calibrated[Any]):
         return self.model_.scores(documents, beside, self.threads)
 
     def _beside(self, X: Any, beside: Any) -> tuple[Any, Any]:
-        """Documents, and the numbers beside them: those of their own table, or those given beside."""
+        """Documents, and the numbers beside them: columns of the same table, or those given as ``beside``."""
         X, own = documents_and_numbers(X)
         if own is not None and beside is not None:
             raise DataError(
-                "X has columns of numbers, and numbers are given beside it: give them in one of the two"
+                "X has columns of numbers, and numbers are also given beside it: give them in one of the two"
             )
         return X, numbers_beside(beside) if own is None else own
 
@@ -212,7 +212,7 @@ class DocumentPredictions(Calibrated[Any]):
         X, beside = self._beside(X, beside)
         named = encoder.union is not None and encoder.union.beside_names
         if isinstance(beside, Mapping) and encoder.reads == "texts" and not named:
-            beside = np.column_stack(list(beside.values()))  # as it was trained: numbers without names
+            beside = np.column_stack(list(beside.values()))  # as in training: numbers without names
         if encoder.reads != "numbers" and isinstance(X, str):
             X = [X]
         if encoder.reads == "numbers":
@@ -232,7 +232,7 @@ def _of_mappings(X: Any) -> bool:
 
 
 def _in_words(document: Any) -> str:
-    """The name in an explanation of a document that is not a text."""
+    """The name of a document that is not a text, for explanations."""
     try:
         return shown(document)
     except ConfigError:  # an object without a text form

@@ -23,7 +23,7 @@ from chaffinch.recipes.document_task import DocumentLabels
 
 
 def is_text(X: Any) -> bool:
-    """Whether X is a sequence of strings (a list, an array, a column of a data frame), some of them perhaps missing."""
+    """Whether X is a sequence of strings (a list, an array, a column of a data frame); some may be missing."""
     if isinstance(X, np.ndarray) and X.dtype.kind == "U":
         return X.ndim == 1
     if isinstance(X, (list, tuple)) or (getattr(X, "ndim", 0) == 1 and hasattr(X, "__len__")):
@@ -187,7 +187,7 @@ def importance_of(
 
 
 def counting(documents: Any, labels: DocumentLabels, beside: Any, importance: NDArray[np.float32]) -> Any:
-    """Without the documents of weight zero; classes stay."""
+    """The arguments without the documents of weight zero; classes stay."""
     keep = np.flatnonzero(importance > 0)
     if len(keep) == 0:
         raise DataError("expected a document with a weight above zero, got none")
@@ -214,7 +214,7 @@ def _single(array: NDArray[Any]) -> DocumentLabels:
         if not np.isfinite(array).all():
             raise DataError("Input y contains NaN or infinity: labels must be given for all documents")
         if (array != np.floor(array)).any():
-            raise DataError("Unknown label type: continuous. A classifier learns labels, not amounts")
+            raise DataError("Unknown label type: continuous. A classifier learns labels, not quantities")
     if array.dtype == object:
         kinds = {type(one) for one in array.tolist()}
         if kinds <= {str} or kinds <= {int} or kinds <= {bool}:
@@ -228,7 +228,7 @@ def _single(array: NDArray[Any]) -> DocumentLabels:
 
 
 def _is_table(y: Any) -> bool:
-    """Whether rows are zeros and ones, not lists of labels: some row repeats a value."""
+    """Whether rows are zeros and ones rather than lists of labels: some row repeats a value."""
     if len({len(one) for one in y}) != 1 or any(isinstance(one, (set, frozenset)) for one in y):
         return False
     return any(len(set(one)) < len(one) for one in y) and all(cell in (0, 1) for one in y for cell in one)
@@ -237,9 +237,9 @@ def _is_table(y: Any) -> bool:
 def merged(
     rows: SparseRows, labels: DocumentLabels, importance: NDArray[np.float32]
 ) -> tuple[SparseRows, DocumentLabels, NDArray[np.float32]]:
-    """Repeated rows with the same labels merged into one row with their total weight, in a canonical order.
+    """Merge duplicate rows with the same labels into one row with their total weight, in a canonical order.
 
-    So a weight of two means exactly the same as giving the row twice.
+    So a weight of two is exactly equivalent to giving the row twice.
     """
     values = rows.weights()
     first: dict[bytes, int] = {}

@@ -1,4 +1,4 @@
-"""What a tagger or a classifier has learnt from, and how a further lesson changes it."""
+"""The training examples of a tagger or a classifier, and how a further lesson changes them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +13,7 @@ from chaffinch.recipes.recipe import Change
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable, concatenated
 
-# A sentence that is learnt again because it is still wrong counts twice as much each time, up to this.
+# The weight of a sentence that is still wrong doubles each time it is learnt again, up to this.
 MOST_WEIGHT = 32.0
 
 _TOKEN, _COLUMN = "\x1e", "\x1f"
@@ -21,20 +21,20 @@ _TOKEN, _COLUMN = "\x1e", "\x1f"
 
 @dataclass(frozen=True)
 class Places:
-    """Where each text occurs among those that were learnt."""
+    """The positions of each text among the learnt examples."""
 
     of_text: dict[str, list[int]]
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> "Places":
-        """The places of texts in this order."""
+        """The positions of these texts."""
         found: dict[str, list[int]] = {}
         for n, text in enumerate(texts):
             found.setdefault(text, []).append(n)
         return cls(found)
 
     def followed_by(self, texts: Sequence[str], first: int) -> "Places":
-        """The same with the places of further texts, from ``first`` on."""
+        """The same with the positions of further texts, from ``first`` on."""
         found = dict(self.of_text)
         for n, text in enumerate(texts, first):
             found[text] = [*found.get(text, ()), n]
@@ -48,10 +48,10 @@ class Places:
         given: Sequence[Any],
         right: NDArray[np.bool_],
     ) -> tuple[NDArray[np.bool_], NDArray[Any], NDArray[np.bool_]]:
-        """Which known examples a lesson replaces, the weights of all known ones, and which of its own are new.
+        """Which known examples a lesson replaces, the new weights of all known ones, and which of its own are new.
 
-        golds, weight: of the known examples   texts, given: of the lesson, with its answers
-        right:         whether the model already gives each answer of the lesson; if not, a known one counts double
+        golds, weight: answers and weights of the known examples   texts, given: the lesson and its answers
+        right:         whether the model already gives each answer; if not, the weight of a known example doubles
         """
         dropped, counts = np.zeros(len(weight), bool), weight.copy()
         fresh = np.ones(len(texts), bool)
@@ -97,11 +97,11 @@ class Learnt:
         weight: NDArray[np.float32] | None,
         right: NDArray[np.bool_],
     ) -> tuple[Change | None, "Learnt"]:
-        """The change that a lesson makes, None if it makes none, and the sentences after it.
+        """The change that a lesson makes (None: no change), and the sentences after it.
 
-        A sentence that is known with the same labels is not learnt twice; if the tagger still gets it wrong (``right``,
-        bool [sentences of the lesson]), it counts twice as much. One that is known with other labels is corrected: it
-        takes the place of those.
+        A sentence that is known with the same labels is not added again; if the tagger still gets it wrong (``right``,
+        bool [sentences of the lesson]), its weight doubles. A sentence that is known with other labels replaces the
+        earlier one.
         """
         texts, golds = sentence_strings(table, columns), sentence_strings(table, [LABEL])
         given = np.ones(len(texts), np.float32) if weight is None else weight
@@ -139,7 +139,7 @@ class Learnt:
         if not all_kept:
             return Learnt(_chosen(self.texts, kept) + texts, _chosen(self.golds, kept) + golds, weight, table)
         made = Learnt(self.texts + texts, self.golds + golds, weight, table)
-        vars(made)["_place"] = self._place.followed_by(texts, len(self.texts))  # not looked for again
+        vars(made)["_place"] = self._place.followed_by(texts, len(self.texts))  # saves computing it again
         return made
 
 
@@ -178,10 +178,11 @@ class Lessons:
     def taught(
         self, more: "Lessons", right: NDArray[np.bool_]
     ) -> "tuple[Lessons, NDArray[np.bool_], NDArray[np.bool_]] | None":
-        """The documents after a lesson, which of the old ones stay and which of the new ones join; None if none change.
+        """The documents after a lesson, which old ones stay and which new ones are added; None if nothing changes.
 
-        A text that is known with the same label is not learnt twice; if the classifier still gets it wrong (``right``,
-        bool [texts of the lesson]), it counts twice as much. One that is known with another label takes its place.
+        A text that is known with the same label is not added again; if the classifier still gets it wrong (``right``,
+        bool [texts of the lesson]), its weight doubles. A text that is known with another label replaces the earlier
+        one.
         """
         gone, weight, fresh = self._place.lesson(self.labels, self.weight, more.texts, more.labels, right)
         kept = ~gone

@@ -8,15 +8,15 @@ from chaffinch import modelfile
 from chaffinch.errors import ChaffinchError, ModelFileError, warn_about_data
 from chaffinch.rescue import Rescued, format_of, rescued, rescued_object
 
-ESTIMATORS: dict[str | None, Any] = {}  # by the task that a model file names; every estimator enters itself
+ESTIMATORS: dict[str | None, Any] = {}  # by the task in a model file; every estimator class registers itself
 
-# Errors of a model whose sections do not fit together; a file is read before it is trusted.
+# Errors that loading raises if the sections of a file do not fit together.
 FAULTS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError)
 
 
 @dataclass(frozen=True)
 class SavedTask(modelfile.Saved):
-    """Which of ``ESTIMATORS`` a file is of; None: a tagger."""
+    """The key of a file's estimator in ``ESTIMATORS``; None: a tagger."""
 
     task: str | None = modelfile.fact(str, default=None, omit=True)
 
@@ -24,8 +24,8 @@ class SavedTask(modelfile.Saved):
 def load(path: Any) -> Any:
     """The estimator of a file, ready to predict; nothing in the file is executed.
 
-    A model file of another tool is read too, with a warning that says what it is; so is a trained object of another
-    package that is in memory, given instead of a path.
+    Model files of other tools are read too, with a warning that names the tool. Instead of a path, a trained object of
+    another package may be given.
 
     >>> import tempfile
     >>> from chaffinch import Tagger
@@ -59,7 +59,7 @@ def estimator_of(found: Rescued) -> Any:
 
 
 def _damaged(source: str, e: BaseException) -> ModelFileError:
-    """The error in one line that begins with the file."""
+    """The error in one line that begins with the name of the file."""
     said = next(iter(str(e).splitlines()), "")
     if not isinstance(e, ChaffinchError):
         said = f"is damaged: {type(e).__name__} {said}".rstrip()

@@ -7,8 +7,8 @@ from typing import Any
 from chaffinch import modelfile
 from chaffinch.corpus.brackets import bracketed, parse, stripped
 from chaffinch.errors import ConfigError, DataError
+from chaffinch.estimators.inputs import SampleWeight, counting, sample_weights
 from chaffinch.estimators.persistent import Calibrated
-from chaffinch.estimators.weights import SampleWeight, counting, sample_weights
 from chaffinch.evaluate.trees import score_trees
 from chaffinch.model.evidence import Question
 from chaffinch.model.parsing import Parse, ParsingModel, Sentence, SpanChance
@@ -29,13 +29,13 @@ class Parser(Calibrated[ParsingModel]):
     """Trees for sentences.
 
     recipe:  a recipe's name, or its config with knobs set: ``Parser("pcfg")``, ``Parser(SpanParser(epochs=3))``
-    folds:   models trained to calibrate the probabilities of phrases on trees that they have not seen; None: five or
-             three for small treebanks, one for large; 0: no calibration
-    seed:    seed of the order of examples wherever there is one
+    folds:   number of models for calibrating the probabilities of phrases on held-out trees; None: five or three for
+             small treebanks, one for large; 0: no calibration
+    seed:    seed of the order of examples, for recipes that shuffle them
     threads: 0 for all cores; the result does not depend on it
 
-    Trees are given as :class:`Tree`, as bracketed strings, or as documents that have one. Traces and function tags
-    are removed. Words are strings, or pairs of a word and its part of speech.
+    A tree is a :class:`Tree`, a bracketed string, or a document that has one. Traces and function tags are removed.
+    Words are strings, or pairs of a word and its part of speech.
 
     >>> trees = ["(S (NP (DT the) (NN fox)) (VP (VBZ sleeps)))", "(S (NP (DT a) (NN hen)) (VP (VBZ eats)))"]
     >>> parser = Parser("pcfg").fit(trees)
@@ -68,7 +68,7 @@ class Parser(Calibrated[ParsingModel]):
         dev: Trees | None = None,
         on_epoch: Listener = keep_going,
     ) -> "Parser":
-        """Learn from trees, given as ``y`` or alone; the words of X, if both are given, must be theirs.
+        """Learn from trees, given as ``y`` or alone; if both are given, X must hold the words of the trees.
 
         sample_weight: weight of the loss of each tree; a grammar counts trees, so weights must be whole numbers
         dev:           held-out trees: the best pass on them is kept, and training stops after three passes
@@ -99,7 +99,7 @@ class Parser(Calibrated[ParsingModel]):
 
     @property
     def labels_(self) -> tuple[str, ...]:
-        """The labels of its trees, parts of speech included."""
+        """The labels of the trees, including parts of speech."""
         return self._fitted().labels
 
     def predict(self, X: Words) -> list[Tree]:
@@ -113,7 +113,9 @@ class Parser(Calibrated[ParsingModel]):
         return [[(parse.score, parse.tree) for parse in parses] for parses in self._parses(X, k)]
 
     def predict_marginals(self, X: Words, *, least: float = 0.01) -> list[list[SpanChance]]:
-        """The phrases of each sentence with at least this probability, calibrated on held-out trees; the longer first.
+        """The phrases of each sentence with at least this probability, calibrated on held-out trees, by start.
+
+        Of the phrases with one start, the longest is first.
 
         >>> trees = ["(S (NP (DT the) (NN fox)) (VP (VBZ sleeps)))", "(S (NP (DT a) (NN hen)) (VP (VBZ eats)))"]
         >>> phrases = Parser("pcfg").fit(trees).predict_marginals([["a", "fox", "eats"]])[0]
@@ -152,7 +154,7 @@ class Parser(Calibrated[ParsingModel]):
     def score(self, X: Any, y: Trees | None = None) -> float:
         """The F1 of brackets, as evalb counts them; trees may be given alone."""
         gold = trees_of(X if y is None else y)
-        words = [Sentence(_words(tree)) for tree in gold] if y is None else sentences_of(X)
+        words = [Sentence(words_of(tree)) for tree in gold] if y is None else sentences_of(X)
         return score_trees(gold, [found[0].tree for found in self._answers(words, 1)]).bracket.f1
 
     # -- scikit-learn's interface -----------------------------------------------------------------------------
@@ -213,7 +215,8 @@ def sentences_of(given: Words) -> list[Sentence]:
     return found
 
 
-def _words(tree: Tree) -> list[str]:
+def words_of(tree: Tree) -> list[str]:
+    """The words of a tree."""
     return [node.word for node in nodes(tree) if node.word is not None]
 
 
@@ -221,5 +224,5 @@ def _same_words(sentences: list[Sentence], trees: list[Tree]) -> None:
     if len(sentences) != len(trees):
         raise DataError(f"expected a tree for each of {len(sentences)} sentences, got {len(trees)}")
     for n, (sentence, tree) in enumerate(zip(sentences, trees, strict=True), start=1):
-        if sentence.words != _words(tree):
-            raise DataError(f"sentence {n}: expected the words of its tree, found others")
+        if sentence.words != words_of(tree):
+            raise DataError(f"sentence {n}: expected the words of its tree, found other words")

@@ -1,4 +1,4 @@
-"""What every estimator has: scikit-learn's parameters, and saving to and loading from a model file."""
+"""What all estimators share: scikit-learn's parameters, and saving to and loading from a model file."""
 
 import dataclasses
 import inspect
@@ -33,14 +33,14 @@ class SklearnParams:
     recipes: ClassVar[Recipes]
 
     def __init_subclass__(cls) -> None:
-        """An estimator that names a task loads the files of that task."""
+        """Register an estimator that names a task for the files of that task."""
         super().__init_subclass__()
         if "task" in vars(cls):
             ESTIMATORS.setdefault(vars(cls)["task"], cls)
 
     choice_: dict[str, Any] | None = None  # settings chosen by cross-validation, and their scores
-    shards_: dict[str, Any] | None = None  # how it was trained in shards: count, method, exact
-    sharding: Sharding | None = None  # set it to train in shards on an engine
+    shards_: dict[str, Any] | None = None  # facts of a training in shards: count, method, exact
+    sharding: Sharding | None = None  # if set, training runs in shards on an engine
 
     def __init__(self, recipe: Any, *, seed: int = 0, threads: int = 0) -> None:
         self.recipe = recipe
@@ -71,9 +71,9 @@ class SklearnParams:
         return self
 
     def _choice_wanted(self, choose: bool | None) -> bool:
-        """Whether settings that are not given are chosen: on an engine they are not."""
+        """Whether to choose the settings that are not given; on an engine they are not chosen."""
         if choose and self.sharding is not None:
-            raise ConfigError("an engine does not choose settings; leave out either")
+            raise ConfigError("settings cannot be chosen on an engine: leave out the choice or the engine")
         return self.recipe is None and self.sharding is None if choose is None else choose
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -97,7 +97,7 @@ class SklearnParams:
 
 
 class FilePickle:
-    """Pickled, copied and sent to other processes as parameters and the bytes of the model file: no code travels."""
+    """Pickles and copies hold the parameters and the bytes of the model file, no code."""
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = self.get_params(deep=False)  # type: ignore[attr-defined]
@@ -128,15 +128,15 @@ class FilePickle:
 # Settings that name files of words. Their content is in the model file, their folder is not.
 WORD_FILES = ("gazetteers", "clusters")
 
-CONVERGED = 0.01  # share of the objective within which a gap is closed, if no setting says otherwise
+CONVERGED = 0.01  # a gap below this share of the objective counts as closed, if no setting says otherwise
 
 Model = TypeVar("Model", bound=Any)
 
 
 class Persistent(FilePickle, SklearnParams, Generic[Model]):
-    """An estimator whose trained model is ``model_``, which a recipe's ``load`` restores from a file.
+    """An estimator with its trained model in ``model_``, which a recipe's ``load`` restores from a file.
 
-    task:    its name in the file's header; None for taggers, whose files name no task
+    task: its name in the file's header; None for taggers: their files name no task
     """
 
     task: ClassVar[str | None]
@@ -144,15 +144,17 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
     config_: Any
     history_: list[Any]
     fingerprint_: str
-    compressed_: bool = False  # whether its file is
-    # Labels that the training file held as numbers or truth values, by their text: files with types get these.
+    compressed_: bool = False  # whether its file is compressed
+    # Labels that were numbers or truth values in the training file, by their text: typed output files get these.
     label_values_: Mapping[str, Any] = MappingProxyType({})
-    notes_: Mapping[str, Any] = MappingProxyType({})  # what an interface of another tool keeps in the header
-    _converged: bool | None = None  # of a model that was loaded
-    # The size of the training data by what it consists of: {"sentences": 100, "tokens": 2000}; empty in older files.
+    notes_: Mapping[str, Any] = MappingProxyType(
+        {}
+    )  # facts that an interface of another tool keeps in the header
+    _converged: bool | None = None  # of a loaded model
+    # The size of the training data: {"sentences": 100, "tokens": 2000}; empty in older files.
     trained_on_: Mapping[str, int] = MappingProxyType({})
     _file_scores: tuple[str, Mapping[str, float]] | None = (
-        None  # of a file, with the fingerprint of its training data
+        None  # the scores in the file, and the fingerprint of its training data
     )
 
     @property
@@ -181,7 +183,7 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
         modelfile.write(path, header, packed.arrays, packed.strings)
 
     def _facts(self) -> "_Facts":
-        """The facts of its file besides the model's; what is empty is left out."""
+        """The facts of its file besides the model's; empty ones are left out."""
         return _Facts(
             self.choice_ or None,
             self.converged_,
@@ -192,13 +194,13 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
         )
 
     def known_scores(self) -> dict[str, float]:
-        """The scores that its file holds; none if it was trained since."""
+        """The scores in its file; empty if it was trained since it was loaded."""
         if self._file_scores is None or self._file_scores[0] != self.fingerprint_:
             return {}
         return dict(self._file_scores[1])
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write a folder as Hugging Face has them: the model file, ``config.json`` and a model card, ``README.md``."""
+        """Write a folder in Hugging Face's layout: the model file, ``config.json`` and a model card, ``README.md``."""
         self._fitted()
         save_folder(self, folder)
 
@@ -212,7 +214,7 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
         return found
 
     def push_to_hub(self, repository: str, **hub: Any) -> str:
-        """Upload the folder of :meth:`save_pretrained` to the Hugging Face hub; the address of the repository.
+        """Upload the folder of :meth:`save_pretrained` to the Hugging Face hub; return the address of the repository.
 
         hub: private, token, revision, message, endpoint
         """
@@ -238,7 +240,7 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
 
     @classmethod
     def around(cls, model: Model, config: Any) -> Self:
-        """An estimator with a trained model that it did not train itself."""
+        """An estimator with a model that was trained elsewhere."""
         made = cls(config)
         made.config_ = config
         made.model_ = model
@@ -285,7 +287,7 @@ class _Facts(modelfile.Saved):
 
 
 class Calibrated(Persistent[Model]):
-    """An estimator whose probabilities are calibrated on held-out data, which its file keeps."""
+    """An estimator with probabilities calibrated on held-out data; its file keeps the calibration."""
 
     confidence_: Confidence | None = None
 
@@ -323,7 +325,7 @@ def _brief(recipe: Any) -> str:
 
 
 def _without_folders(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings with the names of word files alone, so that the same files in two folders give the same model file."""
+    """The settings with word files named without their folder, so that the same files in two folders give one model."""
     made = dict(settings)
     for key in WORD_FILES:
         if isinstance(value := made.get(key), str):

@@ -1,4 +1,4 @@
-"""Folders and repositories in the form of Hugging Face: the model file, its description, and a model card.
+"""Folders and repositories in Hugging Face's layout: the model file, its description, and a model card.
 
     model.chaff    the model, as ``save`` writes it
     config.json    library, kind, recipe and labels
@@ -20,9 +20,9 @@ from chaffinch.files import writing_text
 from chaffinch.knobs import settings_of
 
 MODEL, DESCRIPTION, CARD = "model.chaff", "config.json", "README.md"
-# The hub's names of tasks; kinds without one have none.
+# The hub's names of tasks; other kinds have no name there.
 TASKS = {"Tagger": "token-classification", "Classifier": "text-classification"}
-MOST_LABELS, MOST_SETTINGS = 60, 60  # that a card lists
+MOST_LABELS, MOST_SETTINGS = 60, 60  # listed on a card
 USE = {
     "Tagger": 'model.predict([["Ann", "left", "Rome"]])  # or model.spans("Ann left Rome")',
     "Classifier": 'model.predict(["a text"])  # or model.predict_proba(["a text"])',
@@ -33,7 +33,7 @@ USE = {
 
 
 def save_folder(estimator: Any, folder: str | Path, *, name: str | None = None) -> None:
-    """Write the model, its description and its card to a folder, which is made if it is not there."""
+    """Write the model, its description and its card to a folder, which is created if needed."""
     path = Path(folder)
     if path.exists() and not path.is_dir():
         raise DataError(f"{path}: is a file, expected a folder")
@@ -82,7 +82,7 @@ def push(
     message: str = "Upload a model of chaffinch",
     endpoint: str | None = None,
 ) -> str:
-    """Upload the folder of a model to a repository on the hub, which is made if it is not there; its address."""
+    """Upload the folder of a model to a repository on the hub, which is created if needed; return its address."""
     api = _hub().HfApi(endpoint=endpoint, token=token, library_name="chaffinch", library_version=__version__)
     made = str(api.create_repo(repository, private=private, exist_ok=True))
     with tempfile.TemporaryDirectory() as folder:
@@ -92,7 +92,7 @@ def push(
 
 
 def model_card(estimator: Any, name: str) -> str:
-    """The README of a model: how it was made, what it does, how good it is, how to use it.
+    """The README of a model: its training, its labels, its scores, and how to use it.
 
     >>> from chaffinch import Tagger
     >>> tagger = Tagger("hmm", folds=0).fit([["a", "dog"], ["the", "cat"]], [["D", "N"], ["D", "N"]])

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from chaffinch import modelfile
 from chaffinch.corpus.brackets import bracketed
 from chaffinch.errors import ConfigError, DataError
+from chaffinch.estimators.inputs import SampleWeight, counting, sample_weights
 from chaffinch.estimators.loading import SavedTask
 from chaffinch.estimators.persistent import FilePickle, SklearnParams
-from chaffinch.estimators.weights import SampleWeight, counting, sample_weights
 from chaffinch.kernels import GramRows, Kernel
 from chaffinch.knobs import settings_of
 from chaffinch.learners.examples import ListExamples
@@ -63,18 +63,18 @@ class Reranker(FilePickle, SklearnParams):
     """Chooses among candidates.
 
     recipe:    ``likelihood``, ``risk``, ``perceptron``, ``mira`` or ``hinge``, or a learner's config with knobs set
-    features:  ``"tags"``, ``"trees"`` or ``"consensus"`` (ready-made, for labellings, for parses, and for parses by
-               how far the list agrees with each); a function of the input and one candidate that names features
-               or gives their values; or an object with ``fit``, ``rows`` and ``F`` (see CandidateFeatures), such as
+    features:  ``"tags"`` for labellings, ``"trees"`` for parses, ``"consensus"`` for parses by their agreement with
+               the rest of the list; a function of the input and one candidate that returns names of features or
+               their values; or an object with ``fit``, ``rows`` and ``F`` (see CandidateFeatures), such as
                ``TreeConsensus(grammar=HeadGrammar.counted(trees))``
-    kernel:    instead of features, a kernel of two candidates, such as ``SubsetTreeKernel()`` for trees; for the
+    kernel:    a kernel of two candidates instead of features, such as ``SubsetTreeKernel()`` for trees; only for the
                online recipes
-    min_count: features rarer than this are left out
+    min_count: drop features that are rarer than this
     base:      the initial weight of the base model's score, if the learner has initial weights
     seed:      seed of the order of examples
 
-    The base model's score (its distance from the best of the list) and a feature of its first choice are always
-    used. Train on lists of sentences that the base model was not trained on: see :func:`cross_validated`.
+    Two more features are always used: the base model's score (its distance from the best of the list) and its first
+    choice. Train on lists of sentences that the base model was not trained on: see :func:`cross_validated`.
 
     >>> lists = [CandidateList(None, ["aa", "ab"], np.array([0.0, -0.1]), np.array([1.0, 0.0])),
     ...          CandidateList(None, ["cb", "ca"], np.array([0.0, -2.0]), np.array([0.0, 1.0]))]
@@ -117,7 +117,7 @@ class Reranker(FilePickle, SklearnParams):
 
         sample_weight: weight of the loss of each list
         dev:           held-out lists with losses: the pass with the smallest loss on them is kept, and training
-                       stops when three passes without improvement
+                       stops after three passes without improvement
         """
         if not lists:
             raise DataError("expected at least one list of candidates to train on, got none")
@@ -159,7 +159,7 @@ class Reranker(FilePickle, SklearnParams):
         return [one.candidates[k] for one, k in zip(lists, self.choose(lists), strict=True)]
 
     def choose(self, lists: Sequence[CandidateList]) -> list[int]:
-        """The index of the chosen candidate of each list; ties go to the base model's better one."""
+        """The index of the chosen candidate of each list; ties go to the candidate that the base model prefers."""
         return [int(np.argmax(scores)) for scores in self.scores(lists)]
 
     def scores(self, lists: Sequence[CandidateList]) -> list[NDArray[np.float64]]:
@@ -200,7 +200,7 @@ class Reranker(FilePickle, SklearnParams):
     # -- keeping ----------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path, *, scores: Mapping[str, float] | None = None) -> None:
-        """Write the model to one file, without a user's feature function: pass it again to ``loaded``."""
+        """Write the model to one file. It does not hold a user's feature function: pass it again to ``loaded``."""
         if not hasattr(self, "config_"):
             raise ConfigError("this reranker is not trained")
         if self.kernel is not None:
@@ -218,7 +218,7 @@ class Reranker(FilePickle, SklearnParams):
 
     @classmethod
     def loaded(cls, file: modelfile.ModelFile, features: FeatureFunction | None = None) -> "Reranker":
-        """The reranker of a file; ``features`` is the function that its names came from."""
+        """The reranker of a file; ``features`` is the feature function that it was fitted with."""
         need = Requirements(file)
         reranker = cls(
             RERANKERS.by_name(file.header.recipe).configured(file.header.settings), seed=file.header.seed or 0
@@ -278,7 +278,7 @@ class Reranker(FilePickle, SklearnParams):
         losses: list[NDArray[np.float64]],
         dev: Sequence[CandidateList] | None,
     ) -> tuple[Problem, Callable[[Any], Sequence[Any]]]:
-        """The same for a kernel."""
+        """The same with a kernel instead of features."""
         every = [y for one in lists for y in one.candidates]
         rows = GramRows(kernel, every, threads=self.threads)
         bounds = _bounds(lists).tolist()
@@ -357,10 +357,12 @@ def given_features(_x: Any, candidate: Any) -> Mapping[str, float]:
 
 
 def oracle(lists: Sequence[CandidateList]) -> list[Any]:
-    """The oracle: the candidate with the smallest loss of each list."""
+    """The oracle: the candidate with the smallest loss in each list."""
     for one in lists:
         if one.losses is None:
-            raise DataError("expected lists with losses, to find the best candidates, got one without")
+            raise DataError(
+                "the best candidates are those with the smallest losses: expected losses, got a list without"
+            )
     return [one.candidates[int(np.argmin(one.losses))] for one in lists]  # type: ignore[arg-type]
 
 
@@ -369,8 +371,8 @@ def cross_validated(
 ) -> list[CandidateList]:
     """Out-of-fold lists for n training examples.
 
-    ``lists(rest, held)`` trains a base model on the examples ``rest`` and returns its lists for those of ``held``,
-    a run of neighbours, which often come from one document: new text has no neighbours that were seen.
+    ``lists(rest, held)`` trains a base model on the examples ``rest`` and returns its lists for those of ``held``.
+    Folds are contiguous, since neighbours often come from one document and would leak into training.
 
     >>> seen = cross_validated(5, 2, lambda rest, held: [
     ...     CandidateList(int(i), [rest.tolist()], np.zeros(1)) for i in held])
@@ -378,7 +380,7 @@ def cross_validated(
     [(0, [3, 4]), (1, [3, 4])]
     """
     if not 2 <= folds <= n:
-        raise ConfigError(f"folds must be from 2 to the {n} examples there are, got {folds}")
+        raise ConfigError(f"folds must be between 2 and {n}, the number of examples, got {folds}")
     fold = np.arange(n) * folds // n
     found: list[CandidateList] = []
     for k in range(folds):
@@ -396,7 +398,7 @@ def _gaps(lists: Sequence[CandidateList]) -> NDArray[np.float64]:
 
 
 def _with_base(rows: Rows, lists: Sequence[CandidateList]) -> Rows:
-    """The rows with the base model's two features before the others."""
+    """The rows with the base model's two features in front."""
     gaps = _gaps(lists)
     first = np.zeros(len(gaps))
     first[_bounds(lists)[:-1]] = 1

@@ -11,15 +11,21 @@ from numpy.typing import NDArray
 
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError, DataError, warn_about_data
-from chaffinch.estimators.inputs import frame_columns, is_frame, is_missing, listed
-from chaffinch.estimators.weights import SampleWeight, sample_weights
+from chaffinch.estimators.inputs import (
+    SampleWeight,
+    frame_columns,
+    is_frame,
+    is_missing,
+    listed,
+    sample_weights,
+)
 from chaffinch.text.attributes import ATTRIBUTES
 from chaffinch.text.document import LABEL, WORD
 from chaffinch.text.table import TokenTable
 
-WORD_NAMES = (WORD, "tokens", "words")  # of the words' column in a frame
+WORD_NAMES = (WORD, "tokens", "words")  # names of the column of words in a frame
 
-# A table; sentences whose tokens are words, tuples of a word and further columns, or features of their own (dicts,
+# A table; sentences of tokens, which are words, tuples of a word and further columns, or a user's features (dicts,
 # lists of strings); or lists by column.
 Sentences: TypeAlias = "TokenTable | Sequence[Sequence[Any]] | Mapping[str, Sequence[Sequence[str]]]"
 
@@ -59,7 +65,7 @@ def table_of(X: Sentences, columns: Sequence[str], needed: Sequence[str] | None 
 def sentences_of(X: Any) -> Any:
     """Sentences as a list of lists or tuples, from generators, Series and columns of Arrow, polars and arrays.
 
-    A frame with one column is that column; one with several gives lists by column, the words' as ``w``.
+    A frame with one column gives that column; a frame with several gives lists by column, the words as ``w``.
     """
     if is_frame(X):
         columns = frame_columns(X)
@@ -79,7 +85,7 @@ def sentences_of(X: Any) -> Any:
 
 
 def column_names(X: Sentences) -> list[str]:
-    """The columns of the sentences: w, then pos or x1, x2 ... if tokens are tuples; a guess is reported."""
+    """The columns of the sentences: w, then pos or x1, x2 ... if tokens are tuples; a guess gives a warning."""
     if isinstance(X, TokenTable):
         return X.names
     if isinstance(X, Mapping):
@@ -101,7 +107,7 @@ def column_names(X: Sentences) -> list[str]:
 
 
 def unread_remarks(columns: Sequence[str], read: Sequence[str], *, every: bool = False) -> list[str]:
-    """A warning about columns that have their names by their place, or about every column, that no feature reads.
+    """A warning about columns that no feature reads: those named by their position, or ``every`` column.
 
     >>> unread_remarks(["w", "x1", "x2", "mine"], ["w", "x2"])
     ['no feature reads the column x1: name templates that do (features), such as x1[0], or leave it out']
@@ -120,13 +126,13 @@ def _say_what_tokens_are(names: Sequence[str]) -> None:
     """Warn about columns that are named by their position."""
     if names[1] == "pos":
         warn_about_data(
-            "the second column of tokens is read as parts of speech (pos) because it is the second: "
+            "the second column of tokens is read as parts of speech (pos): "
             "give {'w': ..., 'pos': ...} to name columns yourself"
         )
 
 
 def input_names(known: Sequence[str], found: int) -> list[str]:
-    """The names of the columns of an input without labels: as in training; further columns are numbered.
+    """The names of the columns of an input without labels: those of training; further columns are numbered.
 
     >>> input_names(("w", "pos"), 3)
     ['w', 'pos', 'input3']
@@ -135,14 +141,14 @@ def input_names(known: Sequence[str], found: int) -> list[str]:
 
 
 def _are_features(token: Any) -> bool:
-    """Whether a token, or the last part of one, is a dict or a set of features, or a list of them in a tuple."""
+    """Whether a token, or the last part of one, is a dict, a set or a list of weighted features."""
     if isinstance(token, list | tuple) and token and isinstance(token[0], tuple):
         return True  # strings with weights
     return isinstance(token, Mapping | set | frozenset)
 
 
 def _are_strings(X: Sequence[Sequence[Any]], first: Any) -> bool:
-    """Whether tokens are lists of feature strings: they hold ``=``, or are not all of one length as columns are."""
+    """Whether tokens are lists of feature strings rather than columns: they hold ``=``, or differ in length."""
     if not isinstance(first, list) or not all(isinstance(cell, str | bytes) for cell in first):
         return False
     if any(isinstance(cell, str) and "=" in cell for cell in first):
@@ -222,7 +228,7 @@ def _plain(y: Sequence[Sequence[Any]], kinds: set[type]) -> tuple[Any, set[type]
                 raise DataError(f"y contains NaN: the label of token {t} of sentence {n} is {label}")
     if not all(kind is type(None) or issubclass(kind, int | np.integer) for kind in kinds):
         return y, kinds
-    warn_about_data("labels are whole numbers: they are learned, and predicted, as strings such as '0'")
+    warn_about_data("labels are whole numbers: they are learned and predicted as strings such as '0'")
     made = [[None if label is None else str(int(label)) for label in sentence] for sentence in y]
     return made, {str, *(kinds & {type(None)})}
 
@@ -280,7 +286,7 @@ def held_out_sentences(X: Sentences, y: Sequence[Sequence[str]]) -> TokenTable:
 
 
 def known_labels(X: Sentences, y: Sequence[Sequence[Any]] | None, columns: Sequence[str]) -> TokenTable:
-    """Sentences whose labels are all known, with the columns of the earlier sentences."""
+    """Sentences with all labels known, with the columns of the earlier sentences."""
     X = (
         X
         if isinstance(X, TokenTable)
@@ -300,7 +306,7 @@ def sentence_weights(sample_weight: SampleWeight, table: TokenTable) -> NDArray[
 def soft_of(
     soft: tuple[tuple[str, ...], NDArray[np.float32]], sentences: NDArray[np.bool_], table: TokenTable
 ) -> tuple[tuple[str, ...], NDArray[np.float32]]:
-    """The soft labels of some sentences; labels that none of their tokens may have are left out."""
+    """The soft labels of some sentences; labels with probability zero at all their tokens are left out."""
     labels, q = soft
     left = q[np.repeat(sentences, np.diff(table.ptr))]
     seen = np.flatnonzero(left.any(axis=0))

@@ -1,4 +1,4 @@
-"""A classifier of documents that come one by one: spooled to disk, then learnt block by block."""
+"""A classifier of streamed documents: they are spooled to disk, then learnt block by block."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,12 +26,12 @@ from chaffinch.recipes.text_features import DEFAULT, TextFeatures
 
 DOCUMENTS = "documents.cache"
 BATCH = 2000
-# Kinds of features that are compared whatever the texts are like.
+# Kinds of features that are always compared.
 OF_WORDS = ("words", "more-words", "tf-idf")
 
 
 def settings_of(classifier: Any, on_epoch: Listener) -> DocumentSettings:
-    """What a classifier sets; DataError and ConfigError for what needs all documents in memory."""
+    """The settings of a classifier for streams; ConfigError for those that need all documents in memory."""
     given = dict(classifier.settings or {})
     config = classifier._config()
     learner: CoordinateDual | None = None
@@ -83,11 +83,10 @@ def _chosen(
 ) -> TextChoice:
     """Features, recipe and penalty, chosen on a sample by cross-validation.
 
-    If the sample is all documents, the choice is that of training in memory. Otherwise n-grams of characters must be
-    ahead of those of words by a standard error: they cost time, and words gain more from the documents that are not in
-    the sample.
+    If the sample is all documents, the choice is the same as in memory. Otherwise n-grams of characters must beat
+    those of words by a standard error: they cost time, and words gain more from the documents outside the sample.
 
-    recipe: the name of the recipe, if it is given     given: whether the task gives its features
+    recipe: the name of the recipe, if it is given     given: whether the features are given
     """
     if given or all_seen:
         return _choice(task, recipe, fixed, given, None).chosen
@@ -110,9 +109,9 @@ def _chosen(
 
 @dataclass(frozen=True)
 class _Choice:
-    """What was chosen, and its out-of-fold accuracy with the standard error.
+    """A choice, and its out-of-fold accuracy with the standard error.
 
-    right: whether each document of the sample was right; None if not all were predicted
+    right: whether each document of the sample was predicted correctly; None if some were not predicted
     """
 
     chosen: TextChoice
@@ -155,7 +154,7 @@ def _choice(
 
 
 def of_characters(features: TextFeatures | None) -> bool:
-    """Whether they are n-grams of characters."""
+    """Whether these features include n-grams of characters."""
     return features is not None and any("char" in kind.get("unit", "") for kind, _ in features.ngrams)
 
 
@@ -166,8 +165,8 @@ def spool_all(examples: Iterable[tuple[Any, Any]], spool: TextSpool) -> None:
         for text, label in batch:
             if not isinstance(text, str) or not isinstance(label, str):
                 raise DataError(
-                    f"documents that come one by one are texts with one label each, both strings; found {text!r:.40} "
-                    f"and {label!r:.40}"
+                    f"expected a stream of texts with one label each, both strings; found {text!r:.40} and "
+                    f"{label!r:.40}"
                 )
         spool.add([text for text, _ in batch], [label for _, label in batch])
     if len(spool) == 0:
@@ -181,9 +180,9 @@ def cached_documents(
     settings: DocumentSettings,
     source: str = "",
 ) -> Iterator[tuple[DocumentCache, Path]]:
-    """A cache of documents that come one by one, and its folder, which is dropped if none is given.
+    """A cache of streamed documents, and its folder; without a given folder, a temporary one.
 
-    A cache that is in the folder is used if it was made from the same source.
+    A cache that is already in the folder is used if it was made from the same source.
     """
     with TemporaryDirectory(prefix="chaffinch-") as temporary:
         place = Path(temporary if folder is None else folder)

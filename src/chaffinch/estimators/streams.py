@@ -1,4 +1,4 @@
-"""Examples that come one by one and are never in memory together: generators, and Arrow in batches."""
+"""Streams of examples, which need not fit in memory: generators, and Arrow in batches."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,22 +20,22 @@ from chaffinch.estimators.sentences import (
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable
 
-BATCH = 2000  # examples that are turned into a table together
+BATCH = 2000  # examples per table
 SENTENCES = "sentences.cache"
 CHECKPOINT = "checkpoint"
 LABEL_NAMES = (LABEL, "labels", "tags", "label")
 
 
 def is_stream(X: Any, y: Any) -> bool:
-    """Whether X gives pairs of an example and its label one by one: an iterator, or a reader of Arrow's batches."""
+    """Whether X is a stream of pairs of an example and its label: an iterator, or a reader of Arrow's batches."""
     return y is None and (isinstance(X, Iterator) or hasattr(X, "read_next_batch"))
 
 
 def pairs(X: Any, y: Any) -> Iterator[tuple[Any, Any]]:
     """Examples with their labels.
 
-    X: an iterator of pairs, a reader of Arrow's batches with a column of examples and one of labels, or with y examples
-       alone: any iterable, or a chunked column of Arrow
+    X: an iterator of pairs, or a reader of Arrow's batches with a column of examples and one of labels; if y is given,
+       the examples alone: any iterable, or a chunked column of Arrow
     """
     if hasattr(X, "read_next_batch"):
         yield from _of_batches(X)
@@ -56,7 +56,7 @@ def pairs(X: Any, y: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _cells(column: Any) -> Iterator[Any]:
-    """The cells of a column, chunk by chunk if it is one of Arrow."""
+    """The cells of a column; an Arrow column is read chunk by chunk."""
     if hasattr(column, "iterchunks"):
         return (cell for chunk in column.iterchunks() for cell in chunk.to_pylist())
     return iter(column.to_pylist() if hasattr(column, "to_pylist") else column)
@@ -83,7 +83,7 @@ def _of_batches(reader: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def sentence_tables(examples: Iterable[tuple[Any, Any]]) -> Iterator[TokenTable]:
-    """Pairs of a sentence and its labels as tables of some thousand sentences.
+    """Pairs of a sentence and its labels as tables of 2000 sentences.
 
     >>> [t.n_sentences for t in sentence_tables((["a", "b"], ["X", "Y"]) for _ in range(4500))]
     [2000, 2000, 500]
@@ -95,12 +95,12 @@ def sentence_tables(examples: Iterable[tuple[Any, Any]]) -> Iterator[TokenTable]
         columns = columns or column_names(X)
         given = given_labels(sentences_of([y for _, y in batch]))
         if given.soft is not None or given.unknown is not None:
-            raise DataError("examples that come one by one need a known label for every token")
+            raise DataError("a stream of examples needs a known label for every token")
         yield labelled(table_of(X, columns), given.y)
 
 
 def fill_cache(path: Path, tables: Iterable[TokenTable], source: str = "") -> None:
-    """Write the cache of tables that come one by one."""
+    """Write a stream of tables to a cache."""
     coming = iter(tables)
     first = next(coming, None)
     if first is None:
@@ -113,7 +113,7 @@ def fill_cache(path: Path, tables: Iterable[TokenTable], source: str = "") -> No
 
 @contextmanager
 def cached_sentences(tables: Iterable[TokenTable], folder: str | Path | None) -> Iterator[Cache]:
-    """A cache of tables that come one by one, in a folder that is dropped if it is not given."""
+    """A cache of a stream of tables, in the given folder or a temporary one."""
     with TemporaryDirectory(prefix="chaffinch-") as temporary:
         path = Path(temporary if folder is None else folder) / SENTENCES
         path.parent.mkdir(parents=True, exist_ok=True)

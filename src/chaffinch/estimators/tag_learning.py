@@ -1,4 +1,4 @@
-"""What a tagger does with further sentences: it learns them without harm to what it knows, or forgets them."""
+"""Incremental learning of a tagger: it learns or forgets sentences and keeps its other answers."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError, DataError
+from chaffinch.estimators.inputs import SampleWeight, counting
 from chaffinch.estimators.learnt import Learnt, sentence_strings
 from chaffinch.estimators.sentences import Sentences, known_labels, sentence_weights, table_of, word_columns
 from chaffinch.estimators.tag_predictions import TagPredictions
-from chaffinch.estimators.weights import SampleWeight, counting
 from chaffinch.model import TaggingModel
 from chaffinch.model.protocols import Tempered
 from chaffinch.progress import Listener, keep_going
@@ -24,18 +24,18 @@ from chaffinch.recipes.token_step import corrected_tokens, gives_gold
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable
 
-# A recipe that counts refuses a lesson of a few sentences that changes more than this share of other sentences.
+# A counting recipe refuses a lesson of a few sentences if it changes more than this share of other sentences.
 FEW_CHANGES = 0.005
 WATCHED = 500  # learnt sentences whose answers are compared
 
 
 def _few(sentences: int) -> int:
-    """The number of sentences that are learnt near the weights: one for each hundred."""
+    """The number of sentences that are learnt near the weights: 1% of all, at least one."""
     return max(1, sentences // 100)
 
 
 def _sampled(learnt: Learnt) -> TokenTable:
-    """Some of the sentences learnt, evenly spaced."""
+    """Some of the learnt sentences, evenly spaced."""
     assert learnt.table is not None
     N = learnt.table.n_sentences
     return learnt.table.taken(np.arange(min(N, WATCHED)) * N // max(min(N, WATCHED), 1))
@@ -49,7 +49,7 @@ def _answers(model: TaggingModel, table: TokenTable, threads: int) -> tuple[NDAr
 def _changed_share(
     before: tuple[NDArray[Any], NDArray[np.int64]], after: tuple[NDArray[Any], NDArray[np.int64]]
 ) -> float:
-    """The share of sentences with another answer."""
+    """The share of sentences with a changed answer."""
     changed = np.concatenate([[0], np.cumsum(before[0] != after[0])])[before[1]]
     return float(np.mean(np.diff(changed) > 0)) if len(before[1]) > 1 else 0.0
 
@@ -57,19 +57,19 @@ def _changed_share(
 def _refusal(recipe: str) -> ConfigError:
     able = ", ".join(one.name for one in TAGGERS if one.near)
     return ConfigError(
-        f"the recipe {recipe} counts, and cannot learn this correction without changing the answers of other "
-        f"sentences; the model stays as it was. These recipes can: {able}"
+        f"the counts of the recipe {recipe} cannot learn this correction without changing the answers of other "
+        f"sentences; the model is unchanged. These recipes can: {able}"
     )
 
 
 class TagLearning(TagPredictions):
-    """Learning on and forgetting."""
+    """Incremental learning and forgetting."""
 
-    # What partial_fit needs: a recipe's memory, the sentences learnt so far, and the data of fit.
+    # For partial_fit: the sentences learnt so far, and the data of fit; a recipe's memory is ``_memory``.
     _learnt: Learnt | None = None
     _trained_on: tuple[TokenTable, NDArray[np.float32] | None] | None = None
     _features: Any = None  # of the last fit, given or chosen
-    _stepped: int = 0  # sentences that were learnt near the weights since the last training on all of them
+    _stepped: int = 0  # sentences learnt near the weights since the last training on all sentences
 
     @abstractmethod
     def _learn(
@@ -92,13 +92,15 @@ class TagLearning(TagPredictions):
     ) -> Self:
         """Train on further sentences besides all earlier ones; new words and labels get features.
 
-        A sentence that is known with the same labels changes nothing, unless the tagger still gets it wrong: then it
-        counts twice as much. One that is known with other labels takes their place. A CRF that was trained by dual
-        ascent moves to the optimum of all sentences; one that was loaded, or trained otherwise, stays as near its
-        weights as the further sentences allow. Other recipes learn a few sentences near their weights too: the smallest
-        change that makes them right. After one such sentence for each hundred, and for larger lessons, they train on
-        all sentences, so they cannot learn on once they were loaded from a file. hmm and emission count anew; they
-        refuse a sentence that they cannot get right without changing the answers of more than 0.5 % of the others.
+        A sentence that is known with the same labels changes nothing, unless the tagger still gets it wrong: then its
+        weight doubles. A sentence that is known with other labels replaces the earlier one.
+
+        A CRF that was trained by dual ascent moves to the optimum of all sentences; one that was loaded, or trained
+        otherwise, stays as near its weights as the further sentences allow. Other recipes learn a few sentences by the
+        smallest change of their weights that tags them correctly. Once these sentences are more than 1% of all, and for
+        larger lessons, they train on all sentences, so they cannot continue after loading from a file. hmm and
+        emission count again; they refuse a sentence if they cannot tag it correctly without changing the answers of
+        more than 0.5% of the others.
         """
         if not hasattr(self, "model_"):
             return self._learn(X, y, None, sample_weight, on_epoch)
@@ -114,7 +116,7 @@ class TagLearning(TagPredictions):
         return self._changed(change, learnt, on_epoch, table.of_sentences(~right), table.n_sentences)
 
     def forget(self, X: Sentences, y: Sequence[Sequence[Any]] | None = None) -> Self:
-        """Remove sentences from the training data, as if never learnt; with labels, only those with these labels.
+        """Remove sentences from the training data, as if never learnt; if labels are given, only sentences with them.
 
         A tagger loaded from a file can forget what it learnt since.
 
@@ -136,13 +138,13 @@ class TagLearning(TagPredictions):
         return self._changed(change, learnt, keep_going)
 
     def _remember(self) -> Learnt:
-        """The sentences learnt so far; the recipe then has a memory to change, or the tagger all sentences."""
+        """The sentences learnt so far; afterwards the recipe has a memory, or the tagger holds all sentences."""
         if self._learnt is not None:
             return self._learnt
         recipe = TAGGERS.by_config(self.config_)
         sparse = (
             getattr(self.config_, "c1", 0.0) > 0 and self._trained_on is not None
-        )  # trains anew to stay sparse
+        )  # retrained, to stay sparse
         if self._memory is None and recipe.remember is not None and not sparse:
             self._memory = recipe.remember(self.model_, self.config_, self.seed)
             if self._memory is not None:
@@ -165,7 +167,7 @@ class TagLearning(TagPredictions):
     ) -> Self:
         """The tagger after a change.
 
-        lesson: the sentences to learn that it gets wrong; None: some are forgotten
+        lesson: those sentences of the lesson that the tagger gets wrong; None: the change forgets sentences
         taught: the number of sentences to learn, right or wrong
         """
         if change is None:
@@ -188,13 +190,13 @@ class TagLearning(TagPredictions):
         self.fingerprint_ = modelfile.fingerprint(
             [self.fingerprint_], change.dropped, change.weight, learnt.texts[fresh], learnt.golds[fresh]
         )
-        self.trained_on_ = {}  # a model that was loaded does not know how much it had learnt before
+        self.trained_on_ = {}  # unknown for a loaded model
         return self
 
     def _near(self, change: Change, learnt: Learnt, lesson: TokenTable | None, taught: int) -> Trained | None:
-        """A few further sentences learnt near the weights; None if there are more, or if that does not make them right.
+        """Learn a few sentences near the weights; None if they are too many, or if some stay wrong.
 
-        After one such sentence for each hundred, all sentences are trained on again.
+        Once the sentences learnt this way are more than 1% of all, training on all sentences is due.
         """
         if lesson is None or learnt.table is None:
             return None
@@ -208,7 +210,7 @@ class TagLearning(TagPredictions):
         return Trained(model, self.history_)
 
     def _near_weights(self, model: TaggingModel, lesson: TokenTable, learnt: Learnt) -> TaggingModel | None:
-        """Of models near a model that get the lesson right, the one that changes the fewest learnt answers."""
+        """Among models near ``model`` that get the lesson right, the one that changes the fewest learnt answers."""
         if lesson.n_sentences == 0:
             return model
         watched = _sampled(learnt)
@@ -225,7 +227,7 @@ class TagLearning(TagPredictions):
         return None if best is None else best[1]
 
     def _steps(self, model: TaggingModel, lesson: TokenTable, watched: TokenTable) -> Iterator[TaggingModel]:
-        """Models near a model that get the lesson right."""
+        """Models near ``model`` that get the lesson right."""
         if (made := corrected_tokens(model, lesson, watched, self.threads)) is not None:
             yield made
         constraints = getattr(self.config_, "constraints", True)
@@ -235,7 +237,7 @@ class TagLearning(TagPredictions):
     def _train_on_all(
         self, learnt: Learnt, on_epoch: Listener, lesson: TokenTable | None, taught: int
     ) -> tuple[Trained, Learnt]:
-        """A training on all sentences; a lesson of a few sentences is right afterwards, or refused."""
+        """Train on all sentences; a lesson of a few sentences is either learnt or refused."""
         if learnt.table is None or not learnt.table.n_sentences:
             raise DataError("expected at least one sentence left to train on, found none")
         recipe = TAGGERS.by_config(self.config_)

@@ -55,7 +55,7 @@ class TextSpan(NamedTuple):
 
 
 class SentenceList(list[Any]):
-    """A list with an entry per sentence that scikit-learn can join: as an array it has one object per sentence."""
+    """A list with an entry per sentence; NumPy makes an array of objects of it, which scikit-learn can join."""
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.object_]:
         found = np.empty(len(self), dtype=object)
@@ -65,18 +65,18 @@ class SentenceList(list[Any]):
 
 
 class TagPredictions(Calibrated[TaggingModel]):
-    """What a trained tagger answers, under its rules."""
+    """The answers of a trained tagger, under its rules."""
 
     recipes = TAGGERS
 
     columns_: tuple[str, ...]  # of its input
-    rules: Sequence[Rule]  # as they were given
-    rules_: tuple[Rule, ...] = ()  # that answers obey
-    _ruled: tuple[TaggingModel, TaggingModel] | None = None  # a model, and the same under the rules
-    _memory: Any = None  # of a recipe that can learn on; it is changed in place
+    rules: Sequence[Rule]  # as given
+    rules_: tuple[Rule, ...] = ()  # in force
+    _ruled: tuple[TaggingModel, TaggingModel] | None = None  # a model, and the same model under the rules
+    _memory: Any = None  # of a recipe that learns incrementally; it is changed in place
 
     def with_rules(self, rules: Iterable[Rule]) -> Self:
-        """The same tagger whose answers obey rules; none: without rules. A saved file keeps rules that name no tokens.
+        """The same tagger with answers that obey these rules; a saved file keeps the rules that name no tokens.
 
         >>> from chaffinch import Tagger
         >>> from chaffinch.rules import once
@@ -93,7 +93,7 @@ class TagPredictions(Calibrated[TaggingModel]):
         return made
 
     def answering(self) -> TaggingModel:
-        """The model whose answers obey the rules; without rules ``model_``."""
+        """The model under the rules; ``model_`` if there are none."""
         model = self._fitted()
         if not self.rules_:
             return model
@@ -107,7 +107,7 @@ class TagPredictions(Calibrated[TaggingModel]):
         return np.array(self.answering().labels.outer)
 
     def predict(self, X: "Sentences | str", *, k: int | None = None) -> list[list[Any]]:
-        """The best labels of each sentence; one text, or each of a column of texts, is cut into words as one sentence.
+        """The best labels of each sentence; one text, or each text of a column, is tokenised as one sentence.
 
         k: give each sentence its k best labellings instead, best first; ``predict_kbest`` has their scores
         """
@@ -127,8 +127,8 @@ class TagPredictions(Calibrated[TaggingModel]):
         read = self.answering().columns
         if read != (WORD,):
             raise DataError(
-                f"this tagger reads the columns {', '.join(read)}, and plain text has only words: tag the text first, "
-                f"and give predict_spans sentences of tuples ({', '.join(self.columns_)})"
+                f"this tagger reads the columns {', '.join(read)}, and plain text has only words: add the other "
+                f"columns, and give predict_spans sentences of tuples ({', '.join(self.columns_)})"
             )
         cut = tokens(text)
         if not cut:
@@ -158,7 +158,7 @@ class TagPredictions(Calibrated[TaggingModel]):
         return [p[a:b] for a, b in pairwise(bounds)]
 
     def predict_posterior(self, X: Sentences) -> list[list[str]]:
-        """The labels with the highest expected accuracy: the most probable ones that break no rule of the model."""
+        """The labels with the highest expected accuracy: the most probable ones within the constraints of the model."""
         model, table = self.answering(), self._table(X)
         found, outer = model.posterior(table, self.threads).tolist(), model.labels.outer
         return [[outer[i] for i in found[a:b]] for a, b in pairwise(table.ptr.tolist())]
@@ -198,9 +198,9 @@ class TagPredictions(Calibrated[TaggingModel]):
     def threshold(self, *, precision: float, risk: float = 0.1) -> float:
         """The lowest probability at which decisions of ``predict_spans`` have at least this precision.
 
-        With a probability of 1 - ``risk`` over the training data, decisions at or above it have the precision asked for
-        on data of the same distribution (learn-then-test on out-of-fold decisions). ConfigError if the data cannot
-        show that.
+        With a probability of 1 - ``risk`` over the training data, decisions at or above it have this precision on data
+        of the same distribution (learn-then-test on out-of-fold decisions). ConfigError if the data cannot certify
+        that.
         """
         remedy = ", so no threshold can be certified: train it with folds > 0 or with dev data"
         return self._certified(precision, risk, remedy)
@@ -229,7 +229,7 @@ class TagPredictions(Calibrated[TaggingModel]):
         against: str | None = None,
         which: Iterable[int] | None = None,
     ) -> list[Explanation]:
-        """The same for each sentence, or ``which`` of them, encoded together with the others."""
+        """The explanation of each sentence, or of those in ``which``; all sentences are encoded together."""
         model, table = self.answering(), self._table(X)
         recipe, question = TAGGERS.by_config(self.config_).name, Question(token, against)
         every = table.lists(WORD)

@@ -9,6 +9,7 @@ from chaffinch import modelfile
 from chaffinch.cache import Cache
 from chaffinch.defaults.tags import TaggingPlan, choose
 from chaffinch.errors import ConfigError, warn_about_data
+from chaffinch.estimators.inputs import SampleWeight, counting
 from chaffinch.estimators.sentences import (
     UNKNOWN,
     Sentences,
@@ -24,7 +25,7 @@ from chaffinch.estimators.sentences import (
 )
 from chaffinch.estimators.streams import cached_sentences, is_stream, pairs, sentence_tables
 from chaffinch.estimators.tag_learning import TagLearning
-from chaffinch.estimators.weights import SampleWeight, counting
+from chaffinch.evaluate import TagScores, score_tags
 from chaffinch.model import LabelSet, TaggingModel
 from chaffinch.model.protocols import Packed
 from chaffinch.model.ruled import under_rules
@@ -43,20 +44,20 @@ from chaffinch.text.table import TokenTable
 class Tagger(TagLearning):
     """Labels for the tokens of sentences.
 
-    recipe:   a recipe's name, or its config with knobs set: ``Tagger("hmm")``, ``Tagger(Hmm(order=1))``; None: the one
-              that does best on held-out folds of small data, crf for others
+    recipe:   a recipe's name, or its config with knobs set: ``Tagger("hmm")``, ``Tagger(Hmm(order=1))``; None: the best
+              on held-out folds for small data, otherwise crf
     features: a preset's name, a file of templates or a list of them; None: the recipe's own choice
-    choose:   choose what is not given by cross-validation within the training data, if it has 100 sentences or more and
-              at most 60,000 tokens; None: if no recipe is given
-    folds:    models trained to calibrate probabilities on sentences that they have not seen; None: five or three for
-              small data, one for large; 0: no calibration
-    rules:    rules that answers obey, such as ``once("QTY")``; see :mod:`chaffinch.rules`
+    choose:   whether to choose the settings that are not given by cross-validation, if the training data has 100
+              sentences or more and at most 60,000 tokens; None: if no recipe is given
+    folds:    number of models for calibrating probabilities on held-out sentences; None: five or three for small data,
+              one for large; 0: no calibration
+    rules:    rules that answers must obey, such as ``once("QTY")``; see :mod:`chaffinch.rules`
     seed:     seed of the order of examples
     threads:  0 for all cores; the result does not depend on it
 
-    Tokens are strings, or tuples of a word and further columns. They may also bring along features of their own: a
-    token is then a dict (``{"word.lower()": "tea", "cap": True, "length": 3.0}``), a list of strings, or a tuple of a
-    word and such a dict or set; ``features="own"`` leaves templates out if there are words as well.
+    Tokens are strings, or tuples of a word and further columns. They may also hold your own features: a token is then
+    a dict (``{"word.lower()": "tea", "cap": True, "length": 3.0}``), a list of strings, or a tuple of a word and a dict
+    or set of features; with words, ``features="own"`` turns templates off.
 
     >>> X = [["the", "dog", "barks"], ["a", "cat", "sleeps"], ["the", "cat", "barks"]]
     >>> y = [["DET", "NOUN", "VERB"]] * 3
@@ -99,13 +100,13 @@ class Tagger(TagLearning):
         """Learn from sentences and their labels; a token table may hold the labels as its column ``y``.
 
         An iterator of pairs (sentence, labels), a reader of Arrow's batches and a :class:`Cache` are learnt block by
-        block, so that they need not fit in memory; so are all sentences if ``cache`` names a folder for their ids. Such
-        a CRF is found by SGD; perceptron and MIRA learn as in memory. Nothing is chosen by cross-validation, and
-        probabilities are not calibrated.
+        block, so that they need not fit in memory. Other sentences are too if ``cache`` names a folder for their ids.
+        A CRF is then trained by SGD; perceptron and MIRA learn as in memory. Nothing is chosen by cross-validation,
+        and probabilities are not calibrated.
 
-        ``sample_weight`` scales the loss of each sentence: 2 counts as much as the sentence given twice, 0 as its
-        absence. Recipes without a loss refuse it, hmm and emission count and need whole numbers. A label may be None
-        (not known) or a mapping from labels to probabilities if the recipe can use it: crf can.
+        ``sample_weight`` scales the loss of each sentence: 2 is equivalent to giving the sentence twice, 0 to leaving
+        it out. Recipes without a loss refuse it; hmm and emission count, so they need whole numbers. The recipe crf
+        also takes labels that are None (unknown) or a mapping from labels to probabilities.
         """
         if cache is None and not isinstance(X, Cache) and not is_stream(X, y):
             return self._learn(X, y, dev, sample_weight, on_epoch)
@@ -127,7 +128,7 @@ class Tagger(TagLearning):
         checkpoint: Path | None = None,
         on_epoch: Listener = keep_going,
     ) -> "Tagger":
-        """Learn from a cache. checkpoint: file from which a run that was stopped goes on."""
+        """Learn from a cache. checkpoint: file from which a stopped run resumes."""
         config = self._config()
         if not isinstance(config, Crf | StructuredPerceptron | MiraTagger):
             name = TAGGERS.by_config(config).name
@@ -222,12 +223,12 @@ class Tagger(TagLearning):
         return self
 
     def _plan(self, task: TaggingTask, config: Any) -> TaggingPlan:
-        """What is open is chosen, if that is wanted."""
+        """The task and config, with the settings that are not given chosen if that is wanted."""
         wanted = self._choice_wanted(self.choose)
         return choose(task, None if self.recipe is None else config) if wanted else TaggingPlan(task, config)
 
     def _config(self) -> Any:
-        """The recipe's config: the default one if the recipe is named, that of crf if it is to be chosen."""
+        """The recipe's config: its defaults if the recipe is named, those of crf if it will be chosen."""
         return TAGGERS.by_name(DEFAULT_TAGGER).config() if self.recipe is None else super()._config()
 
     # -- keeping ----------------------------------------------------------------------------------------------
@@ -258,7 +259,7 @@ class Tagger(TagLearning):
 
 
 def _calibration_folds(given: int | None, plan: TaggingPlan) -> int | None:
-    """The number of models to train for calibration; None: by what is known, or by the size of the data."""
+    """The number of models to train for calibration; None: it depends on the data and on what the choice computed."""
     if getattr(plan.config, "start", None) is not None:
         return 0
     return plan.folds if given is None else given
@@ -285,7 +286,36 @@ def _rules(facts: _Facts, file: modelfile.ModelFile, model: TaggingModel) -> tup
 
 
 def _checked_rules(rules: Sequence[Rule], table: TokenTable) -> tuple[Rule, ...]:
-    """The rules; refused before training if they name labels that the data does not have."""
+    """The rules; ConfigError before training if they name labels that the data does not have."""
     labels = LabelSet.plain([label for label in table.columns[LABEL].types if label != UNKNOWN])
     RuleBook(tuple(rules), labels.outer, labels.inner, labels.outer_of)
     return tuple(rules)
+
+
+# -- scorers for scikit-learn's model selection: higher is better ---------------------------------------------------
+
+
+def span_f1_scorer(tagger: Any, X: Any, y: Sequence[Sequence[str]]) -> float:
+    """Micro F1 of spans, as conlleval counts; token accuracy if labels mark no spans.
+
+    >>> from chaffinch import Tagger
+    >>> X, y = [["Ann", "left"], ["Bob", "left"]], [["B-PER", "O"], ["B-PER", "O"]]
+    >>> span_f1_scorer(Tagger("hmm").fit(X, y), X, y)
+    1.0
+    """
+    found = _scores(tagger, X, y)
+    return found.token_accuracy if found.span is None else found.span.micro.f1
+
+
+def token_accuracy_scorer(tagger: Any, X: Any, y: Sequence[Sequence[str]]) -> float:
+    """Token accuracy."""
+    return _scores(tagger, X, y).token_accuracy
+
+
+def sentence_accuracy_scorer(tagger: Any, X: Any, y: Sequence[Sequence[str]]) -> float:
+    """Sentence accuracy: the share of sentences with every label right."""
+    return _scores(tagger, X, y).sentence_accuracy
+
+
+def _scores(tagger: Any, X: Any, y: Sequence[Sequence[str]]) -> TagScores:
+    return score_tags([list(labels) for labels in y], [list(labels) for labels in tagger.predict(X)])

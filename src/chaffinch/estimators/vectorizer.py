@@ -17,15 +17,14 @@ FRAMES = ("pandas", "polars")
 
 
 class Vectorizer:
-    """The features of text that :class:`Classifier` learns from, for any estimator of scikit-learn.
+    """The text features of :class:`Classifier`, for any estimator of scikit-learn.
 
     features: a preset's name, a :class:`TextVectorizer`, or a list of them
     dense:    give NumPy arrays instead of SciPy's sparse matrices
-    seed:     of features that are selected at random
+    seed:     seed of features that are selected at random
     threads:  0 for all cores; the result does not depend on it
 
-    Texts are a list, or the column of a frame; in a ``ColumnTransformer`` name the column itself, or a list with it
-    alone.
+    Texts are a list, or a column of a frame; in a ``ColumnTransformer`` name that one column, as a string or as a list.
 
     >>> vectorizer = Vectorizer("counts", dense=True)
     >>> vectorizer.fit_transform(["no tea", "tea"]).tolist()
@@ -44,7 +43,7 @@ class Vectorizer:
         self.threads = threads
 
     def fit(self, X: Any, y: Any = None) -> "Vectorizer":
-        """Learn the features of texts; labels are needed by features that are selected or weighted by them."""
+        """Learn the features of texts; features that are selected or weighted by labels need y."""
         self.fit_transform(X, y)
         return self
 
@@ -59,7 +58,7 @@ class Vectorizer:
         return self._given(self.encoder_.fitted_rows(texts, labels, None), X)
 
     def transform(self, X: Any) -> Any:
-        """The rows of texts over the features learnt: a SciPy matrix, an array or a frame."""
+        """The rows of texts over the learnt features: a SciPy matrix, an array or a frame."""
         self._check()
         return self._given(self.encoder_.rows(_texts(X), None, self.threads), X)
 
@@ -180,7 +179,7 @@ def _sparse(rows: Any) -> Any:
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Names of which none occurs twice: words and characters may give the same n-gram.
+    """The names made distinct: words and characters may give the same n-gram.
 
     >>> _distinct(["a", "b", "a"])
     ['a', 'b', 'a (2)']

@@ -14,8 +14,8 @@ from chaffinch.corpus.brackets import bracketed, stripped
 from chaffinch.corpus.sentences import as_sentences
 from chaffinch.errors import DataError, warn_about_data
 from chaffinch.estimators import load
-from chaffinch.estimators.candidate_lists import cross_validated_tree_lists, tree_lists, words_of
-from chaffinch.estimators.parser import Parser, trees_of
+from chaffinch.estimators.candidate_lists import cross_validated_tree_lists, tree_lists
+from chaffinch.estimators.parser import Parser, trees_of, words_of
 from chaffinch.evaluate import Tally
 from chaffinch.evaluate.intervals import compare
 from chaffinch.evaluate.mistakes import Pieces
