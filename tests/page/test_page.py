@@ -431,6 +431,26 @@ def test_the_token_of_the_address_is_sent_in_a_header_and_hidden(browser: Browse
 # --- many spans ----------------------------------------------------------------------------------------------------
 
 
+def spans_painted(page: Page) -> int:
+    """How many ranges the highlights hold; the text's own count must agree."""
+    held = page.evaluate("[...CSS.highlights.values()].reduce((sum, one) => sum + one.size, 0)")
+    assert page.locator(".painted").get_attribute("data-spans") == str(held)
+    return int(held)
+
+
+def scroll_through(page: Page) -> None:
+    """Bring every line of a long text near the view, a screen at a time."""
+    page.evaluate(
+        """async () => {
+            const box = document.querySelector(".painted");
+            for (const line of [...box.children].filter((_, n) => n % 10 === 0)) {
+                line.scrollIntoView({ block: "center" });
+                await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 20)));
+            }
+        }"""
+    )
+
+
 def test_ten_thousand_spans_are_painted_at_once(page: Page) -> None:
     words = [word for word in NAMES if word.isascii()]
     lines = [" ".join(f"{words[(i + k) % 7]} met" for k in range(20)) + " ." for i in range(500)]
@@ -467,19 +487,31 @@ def test_ten_thousand_spans_are_painted_at_once(page: Page) -> None:
     milliseconds(asked)
     spent = milliseconds(drawn)
     print(f"10,000 spans drawn in {spent:.0f} ms of CPU")
-    assert page.locator("#x").get_attribute("data-spans") == "10000"
-    assert spent < 400  # generous: about 70 where it was written
+    assert spent < 200  # generous: about 35 where it was written
+    lines_in_view = page.evaluate(
+        """() => {
+            const box = document.getElementById("x");
+            return [...box.querySelectorAll(".line")].filter((line) => {
+                const { top, bottom } = line.getBoundingClientRect();
+                return bottom > box.getBoundingClientRect().top && top < box.getBoundingClientRect().bottom;
+            }).length;
+        }"""
+    )
+    assert 20 * lines_in_view <= spans_painted(page) < 10_000  # those out of view wait
+    scroll_through(page)
+    assert spans_painted(page) == 10_000
 
 
 def test_words_of_a_long_text_are_chosen_by_keys_and_pointer(page: Page) -> None:
     page.fill("#text", "Ada 🐦 met Bohr in Paris .\n" * 300)
-    expect(page.locator(".painted")).to_have_attribute("data-spans", "900", timeout=20_000)
+    expect(page.locator(".painted")).to_have_attribute("data-spans", re.compile("[1-9]"), timeout=20_000)
+    scroll_through(page)
     highlighted = page.evaluate(
         """[...CSS.highlights.values()].flatMap((one) => [...one])
             .map(({ startContainer: text, startOffset, endOffset }) => text.data.slice(startOffset, endOffset))"""
     )
     assert sorted(set(highlighted)) == ["Ada", "Bohr", "Paris"]
-    assert len(highlighted) == 900
+    assert len(highlighted) == spans_painted(page) == 900
     page.locator(".painted").focus()
     for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowRight"):
         page.keyboard.press(key)

@@ -11,57 +11,48 @@ import { certaintyOf } from "./words.js";
 /** As many words are drawn as elements; more are painted. */
 const ELEMENTS = 1500;
 
-/**
- * Whether a text is painted. Browsers without the Custom Highlight API build every text of elements.
- * @param {Model} model
- * @param {Result[]} results
- */
+/** Whether a text is painted: not in browsers without the Custom Highlight API. @param {Model} model @param {Result[]} results */
 export function long(model, results) {
 	if (model.kind !== "tags" || !("highlights" in CSS)) return false;
 	return results.reduce((sum, { tokens }) => sum + (tokens?.length ?? 0), 0) > ELEMENTS;
 }
 
-/** @type {Map<string, Map<string, StaticRange[]>>} the ranges of every drawing by the name of their highlight */
-const drawings = new Map();
-
-/** @param {Map<string, StaticRange[]>} [ranges] none: the drawing is gone */
-function show(id, ranges) {
-	drawings.delete(id);
-	if (ranges) drawings.set(id, ranges);
-	CSS.highlights.clear();
-	for (const painted of drawings.values())
-		for (const [name, own] of painted) {
-			const highlight = CSS.highlights.get(name) ?? new Highlight();
-			for (const range of own) highlight.add(range);
-			CSS.highlights.set(name, highlight);
-		}
-}
-
-/** @param {HTMLElement} line */
+/** @param {Element} line */
 function rangeOf(line, startOffset, endOffset) {
 	const node = /** @type {ChildNode} */ (line.firstChild);
 	return new StaticRange({ startContainer: node, startOffset, endContainer: node, endOffset });
 }
 
-/**
- * The spans of lines as ranges, whose elements hold their text and nothing else.
- * @param {HTMLElement[]} lines
- * @param {Result[]} results
- * @param {string | null} scheme
- */
-function rangesOf(lines, results, scheme) {
-	/** @type {Map<string, StaticRange[]>} */
-	const painted = new Map();
-	results.forEach((result, n) => {
-		const { tokens = [], tags = [] } = result;
-		for (const span of extents(tags, scheme)) {
-			if (span.label === "O") continue;
-			const name = `hue${hueOf(span.label)}-shade${shadeOf(certaintyOf(result, span, tags))}`;
-			if (!painted.has(name)) painted.set(name, []);
-			painted.get(name)?.push(rangeOf(lines[n], tokens[span.first][0], tokens[span.last][1]));
-		}
+/** Paint the spans of a line. @param {Element} line @param {Result} result @param {string | null} scheme */
+function paint(line, result, scheme) {
+	const { tokens = [], tags = [] } = result;
+	return extents(tags, scheme).filter(({ label }) => label !== "O").map((span) => {
+		const name = `hue${hueOf(span.label)}-shade${shadeOf(certaintyOf(result, span, tags))}`;
+		const highlight = CSS.highlights.get(name) ?? new Highlight();
+		const range = rangeOf(line, tokens[span.first][0], tokens[span.last][1]);
+		CSS.highlights.set(name, highlight.add(range));
+		return { highlight, range };
 	});
-	return painted;
+}
+
+/** Paint each line when it comes within a screen of the view. Gives a function that erases. @param {Result[]} results */
+function paintNear(box, results, scheme) {
+	const lines = [...box.children];
+	/** @type {ReturnType<typeof paint>} */
+	const painted = [];
+	const observer = new IntersectionObserver((seen) => {
+		for (const { isIntersecting, target } of seen) {
+			if (!isIntersecting) continue;
+			observer.unobserve(target);
+			painted.push(...paint(target, results[lines.indexOf(target)], scheme));
+		}
+		box.dataset.spans = painted.length;
+	}, { root: box, rootMargin: "100%" });
+	for (const line of lines) observer.observe(line);
+	return () => {
+		observer.disconnect();
+		for (const { highlight, range } of painted) highlight.delete(range);
+	};
 }
 
 /** A long text: the arrows and the pointer choose a word, Enter or a click asks why. */
@@ -69,12 +60,13 @@ export const Painted = live((/** @type {Drawn} */ { id, model, version, results 
 	/** @type {HTMLElement[]} */
 	let lines = [];
 	let [line, word] = [0, -1];
+	let erase = () => {};
 	const draw = (box) => {
-		if (!box) return show(id);
+		erase();
+		CSS.highlights.delete("word");
+		if (!box) return;
 		lines = [...box.children];
-		const ranges = rangesOf(lines, results, model.scheme);
-		show(id, ranges);
-		box.dataset.spans = [...ranges.values()].reduce((sum, { length }) => sum + length, 0);
+		erase = paintNear(box, results, model.scheme);
 	};
 	const go = (toLine, toWord, ask) => {
 		[line, word] = [toLine, toWord];
