@@ -29,8 +29,7 @@ def test_listing_the_commands_imports_none_of_them(tmp_path: Path) -> None:
     assert ours == {
         "chaffinch",
         "chaffinch.cli",
-        "chaffinch.cli.exits",
-        "chaffinch.cli.front_page",
+        "chaffinch.cli.terminal",
         "chaffinch.errors",
     }
     assert not loaded & {"numpy", "safetensors", "rich.progress", "rich.markdown", "typer.rich_utils"}
@@ -61,6 +60,30 @@ def test_each_command_explains_itself_with_examples(
     assert shown[-len(examples) - 2 :] == ["Examples", "", *examples]
     assert all("chaffinch " in example for example in examples)
     assert any(f"chaffinch {name}" in example for example in examples)
+
+
+@pytest.mark.parametrize(
+    ("name", "flag"),
+    [
+        ("tune", "--preset"),
+        ("ablation", "--prefix"),
+        ("doctor", "--findings"),
+        ("samples", "--folder"),
+        ("cluster", "--clusters"),
+    ],
+)
+def test_an_output_that_is_no_model_has_a_flag_of_its_own(
+    name: str, flag: str, run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    shown = run(name, "--help").out.split("Examples")[0]
+    assert flag in shown
+    assert not {"-o", "--out", "--output"} & set(shown.split())
+    if name == "cluster":
+        (tmp_path / "text.txt").write_text("a b a b\n")
+        for old in (flag, "--out", "--output", "-o"):
+            assert run(name, tmp_path / "text.txt", old, tmp_path / old).code == 0
+            assert (tmp_path / old).exists()
 
 
 def test_help_shows_the_knobs_of_the_recipe_that_is_named(

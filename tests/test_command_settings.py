@@ -66,9 +66,9 @@ def test_inspect_names_the_settings_that_were_set_by_hand_and_no_others(tmp_path
     (tmp_path / "good.conll").write_bytes(GOOD)
     trained = ("train", tmp_path / "good.conll", "-o", tmp_path / "m.chaff", "--recipe", "hmm")
     run(*trained)
-    assert "settings: all as by default" in run("inspect", tmp_path / "m.chaff").out
+    assert "settings: all are defaults" in run("inspect", tmp_path / "m.chaff").out
     run(*trained, "--order", 1)
-    assert "settings: order=1; all others as by default" in run("inspect", tmp_path / "m.chaff").out
+    assert "settings: order=1; all others are defaults" in run("inspect", tmp_path / "m.chaff").out
 
 
 @pytest.mark.parametrize("name", ["out", "output"])

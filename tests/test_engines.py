@@ -194,13 +194,13 @@ def test_a_second_run_does_what_is_missing(model, tmp_path, run):  # noqa: F811
     answers = (out / "part1.conll").read_bytes()
     (out / "part1.conll").unlink()
     os.utime(tmp_path / "part2.conll", ns=(1, 1))  # changed since
-    assert "2 of 4 files were answered before" in run(*ask).err
+    assert "2 of 4 files were predicted before" in run(*ask).err
     assert (out / "part1.conll").read_bytes() == answers
     again = {path.name: path.stat().st_mtime_ns for path in out.glob("*.conll")}
     assert {name for name in times if times[name] == again[name]} == {"part0.conll", "part3.conll"}
-    assert run(*ask, "--marginals").err.count("answered before") == 0  # another question
+    assert run(*ask, "--marginals").err.count("predicted before") == 0  # another question
     (out / "manifest.json").write_text("{damaged")
-    assert run(*ask).err.count("answered before") == 0
+    assert run(*ask).err.count("predicted before") == 0
 
 
 def test_an_engine_needs_a_folder(model, tmp_path, run):  # noqa: F811

@@ -11,7 +11,7 @@ import pytest
 from chaffinch import Classifier, Tagger
 from chaffinch.cli import COMMANDS
 from chaffinch.cli.console import Screen
-from chaffinch.cli.visible import visible
+from chaffinch.cli.terminal import visible
 from commandline import Outcome, Runner, run  # noqa: F401
 
 HOSTILE = ["[/bold]", "[red]x", "[/]", ":smile:", "[link=file:///]y", "[bold"]

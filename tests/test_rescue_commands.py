@@ -66,7 +66,7 @@ def test_what_is_no_model_is_named(run: Runner, tmp_path: Path) -> None:  # noqa
     (tmp_path / "x").write_text("hello")
     outcome = run("convert-model", tmp_path / "x", tmp_path / "m.chaff")
     assert outcome.code == 2
-    assert "is no model that is read here; there are " in outcome.err
+    assert "is not a model of a known format; known are " in outcome.err
     assert "is no such file" in run("convert-model", tmp_path / "y", tmp_path / "m.chaff").err.replace(
         ": no", " is no"
     )

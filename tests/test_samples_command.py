@@ -190,9 +190,9 @@ def test_out_writes_and_says_what(run, tmp_path):
         (["haiku"], "chaffinch: there is no sample 'haiku'; there are ingredients, posts, reviews, "),
         (
             ["posts", "--size", "5"],
-            "chaffinch: --size applies to written files: name a folder with --out DIR",
+            "chaffinch: --size applies to written files: name a folder with --folder DIR",
         ),
-        (["--out", "somewhere"], "chaffinch: which sample goes to somewhere? There are ingredients, "),
+        (["--out", "somewhere"], "chaffinch: name the sample to write to somewhere: ingredients, "),
     ],
 )
 def test_a_wrong_call_is_one_sentence_and_exit_code_2(run, arguments, message):

@@ -3,13 +3,13 @@
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NoReturn
 
-from chaffinch.cli.exits import BAD_INPUT, CLOSED_PIPE, INTERRUPTED, abandon_stdout, closed_pipe
+from chaffinch.cli.terminal import BAD_INPUT, CLOSED_PIPE, INTERRUPTED, abandon_stdout, closed_pipe, visible
 from chaffinch.errors import ChaffinchError, DataWarning
 
 try:
@@ -30,8 +30,8 @@ COMMANDS = {
     "convert": "Convert a corpus to another format, and report what is lost.",
     "convert-model": "Convert a model of another tool to one that gives the same answers.",
     "doctor": "Find faults in a corpus before training.",
-    "next": "Choose what to label next, and write it as tasks with the model's answers.",
-    "simulate": "Find out on labelled data whether choosing what to label pays.",
+    "next": "Choose the rows to label next, and write them as tasks with the model's answers.",
+    "simulate": "Simulate active learning on labelled data, to see whether it pays.",
     "serve": "Serve models: a page to see, correct and teach them, and an API.",
     "samples": "List the embedded samples, look into one, or write it to files.",
     "cluster": "Learn word clusters from plain text.",
@@ -47,16 +47,14 @@ class LazyGroup(TyperGroup):
     """A group that lists its commands without importing them, and imports only the one that is called."""
 
     def __init__(self, **options: Any) -> None:
-        """For each command a placeholder with its one-line help, which is enough for listings."""
+        """Make a placeholder with one-line help for each command, which is enough for listings."""
         super().__init__(**options)
         self.commands = {name: TyperCommand(name, help=what) for name, what in COMMANDS.items()}
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """The page of all commands."""
-        from chaffinch.cli.front_page import print_front_page
-
         with closed_pipe():
-            print_front_page(ctx, COMMANDS)
+            _print_front_page(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The command, imported."""
@@ -123,7 +121,7 @@ def tell_once() -> Iterator[None]:
 
 def main() -> None:
     """The entry point: bad input is reported in one sentence on stderr, with exit code 2."""
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  (None where the caller closed it)
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  (None if the caller closed it)
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     try:
         with tell_once():
@@ -145,9 +143,37 @@ def _fail(sentence: str) -> NoReturn:
 
 
 def _say(sentence: str) -> None:
-    from chaffinch.cli.visible import visible
-
     sys.stderr.write(f"chaffinch: {visible(sentence)}\n")
+
+
+def _print_front_page(ctx: Any) -> None:
+    """Usage, purpose, the commands and the options of the program; loading the renderer of command help is slower."""
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.panel import Panel
+    from rich.table import Table
+    from rich.text import Text
+
+    def panel(title: str, rows: Iterable[tuple[str, str]]) -> Panel:
+        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+        table.add_column(style="bold cyan", no_wrap=True)
+        table.add_column()
+        for name, meaning in rows:
+            table.add_row(Text(name), Text(meaning))
+        return Panel(table, title=title, title_align="left", border_style="dim")
+
+    console = Console(highlight=False)
+    options = [
+        (", ".join(sorted(p.opts, key=len)), p.help)
+        for p in ctx.command.get_params(ctx)
+        if not getattr(p, "hidden", False)
+    ]
+    usage = Text.assemble((" Usage: ", "yellow"), (ctx.get_usage().removeprefix("Usage: "), "bold"))
+    console.print(Padding(usage, (1, 0)))
+    console.print(Padding(ctx.command.help, (0, 1, 1, 1)), markup=False)
+    console.print(panel("Commands", COMMANDS.items()))
+    console.print(panel("Options", options))
+    console.print(Padding(ctx.command.epilog, 1), markup=False)
 
 
 def _load(name: str) -> Any:
@@ -167,7 +193,7 @@ def _load(name: str) -> Any:
 
 
 def _experiment_if_dataset(words: list[str]) -> tuple[str, list[str]]:
-    """``chaffinch train -d DATASET`` runs ``experiment``: its old spelling."""
+    """Turn ``train -d DATASET``, the old spelling, into ``experiment``."""
     if not any(word.startswith(("-d", "--dataset")) for word in words):
         return "train", words
     from chaffinch.cli.experiment import from_train

@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 
 from chaffinch.cli.console import out, print_json, progress_bar
+from chaffinch.cli.flags import WAS_OUT
 from chaffinch.cli.lab_flags import (
     DatasetFlag,
     FeaturesFlag,
@@ -37,7 +38,7 @@ FOLDER = Path("evaluation")
 EXAMPLES = """
 chaffinch ablation -d sst5 -p rate -v 0.003,0.01,0.03
 chaffinch ablation -d ingredients --recipe hmm -p order -v 1,2 -p unknown -v suffix,classes
-chaffinch ablation -d reviews --recipe svm -p C -v 0.1,1,10 --seeds 10 --on dev -o tables/svm-c
+chaffinch ablation -d reviews --recipe svm -p C -v 0.1,1,10 --seeds 10 --on dev --prefix tables/svm-c
 """
 
 
@@ -67,10 +68,9 @@ def command(
     output: Annotated[
         str | None,
         typer.Option(
-            "--out",
-            "--output",
-            "-o",
-            help="Prefix of the files; by default evaluation/ablation-DATASET-PARAM.",
+            "--prefix",
+            *WAS_OUT,
+            help="Prefix of the written files; by default evaluation/ablation-DATASET-PARAM.",
         ),
     ] = None,
     png: Annotated[
@@ -122,7 +122,7 @@ def command(
             threads=threads,
             listener=listener,
         )
-    files = _written(found, begin, png, asked)
+    files = _write_files(found, begin, png, asked)
     if json:
         print_json({**_as_json(found), "files": files})
         return
@@ -151,13 +151,13 @@ def _axes(params: list[str], values: list[str]) -> list[Axis]:
 
 
 def _asked(base: Experiment, axes: list[Axis], seeds: int, grid: bool, split: str, score: str | None) -> str:
-    """The fingerprint of what an ablation was asked for."""
+    """The fingerprint of an ablation's settings."""
     values = [f"{a.param}={','.join(a.values)}" for a in axes]
     return fingerprint([repr(base), *values, str(seeds), str(grid), split, str(score)])
 
 
 def _unused(begin: str, asked: str) -> str:
-    """The prefix of the files of this ablation: with a number if another one of the same parameters is there."""
+    """The prefix of this ablation's files, with a number if another ablation of the same parameters has it."""
     for number in itertools.count(1):
         tried = begin if number == 1 else f"{begin}-{number}"
         path = Path(f"{tried}.json")
@@ -172,8 +172,8 @@ def _unused(begin: str, asked: str) -> str:
     raise AssertionError
 
 
-def _written(found: Ablation, begin: str, png: bool, asked: str) -> list[str]:
-    """The page, the charts, the figures: names of the files written."""
+def _write_files(found: Ablation, begin: str, png: bool, asked: str) -> list[str]:
+    """Write the page, the charts and the figures; return the names of the files."""
     names = [f"{begin}.html", f"{begin}.json", f"{begin}.csv"]
     with writing_text(names[0]) as stream:
         stream.write(page(found).render())
@@ -228,5 +228,5 @@ def _as_json(found: Ablation) -> dict[str, Any]:
 
 
 def _plain(name: str) -> str:
-    """A dataset's name as a piece of a file's name."""
+    """A dataset's name, made fit for a file name."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.")

@@ -7,12 +7,13 @@ from typing import Annotated
 import typer
 
 from chaffinch.cli.console import err, print_json, progress_bar
+from chaffinch.cli.flags import WAS_OUT
 from chaffinch.files import refuse_unwritable
 
 EXAMPLES = """
-chaffinch cluster news.txt -o clusters.tsv
-chaffinch cluster part1.txt part2.txt.gz --classes 800 --min-count 10 --lower -o clusters.tsv
-zcat tokenised.gz | chaffinch cluster - --split spaces -o clusters.tsv
+chaffinch cluster news.txt --clusters clusters.tsv
+chaffinch cluster part1.txt part2.txt.gz --classes 800 --min-count 10 --lower --clusters clusters.tsv
+zcat tokenised.gz | chaffinch cluster - --split spaces --clusters clusters.tsv
 """
 
 
@@ -21,11 +22,17 @@ def command(
         list[Path], typer.Argument(help="Plain text, one sentence or paragraph per line; may be .gz or '-'.")
     ],
     output: Annotated[
-        Path, typer.Option("--out", "--output", "-o", help="File to write path, word and count to.")
+        Path,
+        typer.Option(
+            "--clusters",
+            *WAS_OUT,
+            help="File to write the clusters to: path, word and count.",
+            metavar="FILE",
+        ),
     ],
     classes: Annotated[int, typer.Option(help="Number of clusters.", min=1)] = 256,
     min_count: Annotated[
-        int, typer.Option(help="Minimum frequency of a word; rarer ones are left out.", min=1)
+        int, typer.Option(help="Minimum count of a word; rarer words are left out.", min=1)
     ] = 2,
     rounds: Annotated[int, typer.Option(help="Maximum number of passes over all words.", min=1)] = 10,
     lower: Annotated[bool, typer.Option("--lower", help="Lower-case the text first.")] = False,

@@ -26,15 +26,15 @@ from chaffinch.lab.model_difference import (
 EXAMPLES = """
 chaffinch compare old.chaff new.chaff test.conll
 chaffinch compare old.chaff new.chaff test.csv --label topic --html changes.html
-chaffinch compare old.chaff new.chaff test.conll --any --tolerance 0.002    (no to any loss beyond 0.2 points)
+chaffinch compare old.chaff new.chaff test.conll --any --tolerance 0.002    (fail on any loss beyond 0.2 points)
 chaffinch compare old.chaff new.chaff test.conll --fail-below 0.93 --json
 chaffinch compare old.chaff new.chaff test.conll --history scores.csv
-chaffinch compare old.chaff new.chaff letters.txt             (no right answers: what changed)
+chaffinch compare old.chaff new.chaff letters.txt             (no gold answers: shows what changed)
 chaffinch compare yesterday.conll new.chaff test.conll        (the old answers from a file)
 """
 
-NO = 1  # the exit code of the answer "no"
-EACH = 3  # rows shown of one confusion
+NO = 1  # exit code of a regression
+EACH = 3  # rows shown for each confusion
 SHOWN_CLASSES = 12
 LONGEST_TEXT = 160
 
@@ -51,22 +51,20 @@ def command(
             help="Deciding score, by its key in --json; by default the task's first.", metavar="KEY"
         ),
     ] = None,
-    tolerance: Annotated[
-        float, typer.Option(help="Largest fall of the score that is accepted.", min=0.0)
-    ] = 0.0,
+    tolerance: Annotated[float, typer.Option(help="Largest accepted drop of the score.", min=0.0)] = 0.0,
     point: Annotated[
         bool,
-        typer.Option("--any", help="Fail on any fall beyond the tolerance, not only on a significant one."),
+        typer.Option("--any", help="Fail on any drop beyond the tolerance, not only on a significant one."),
     ] = False,
     fail_below: Annotated[
         float | None, typer.Option(help="Fail if the new score is below this, whatever the old one was.")
     ] = None,
-    label: Annotated[str | None, typer.Option(help="Column of the right labels.")] = None,
+    label: Annotated[str | None, typer.Option(help="Column of the gold labels.")] = None,
     text: Annotated[str | None, typer.Option(help="Documents: the column of the text.")] = None,
     label_separator: Annotated[
         str | None, typer.Option(help="Documents: separator of several labels in one cell.")
     ] = None,
-    top: Annotated[int, typer.Option(help="Number of rows to list of each kind.", min=0)] = 10,
+    top: Annotated[int, typer.Option(help="Number of rows to list for each outcome.", min=0)] = 10,
     interval: Annotated[float, typer.Option(help="Confidence of the intervals, in %.")] = 95.0,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.", min=0, max=LARGEST[int])] = 0,
     threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,

@@ -15,7 +15,7 @@ from rich.progress import Progress as Bar
 from rich.segment import Segment
 from rich.text import Text
 
-from chaffinch.cli.visible import visible
+from chaffinch.cli.terminal import visible
 from chaffinch.progress import Listener, Progress, keep_going
 
 

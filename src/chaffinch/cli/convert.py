@@ -35,7 +35,8 @@ def command(
     target: Annotated[str, typer.Argument(metavar="OUT", help="File to write, '-' for standard output.")],
     settings: dict[str, Any],
     from_format: Annotated[
-        str | None, typer.Option("--from", help=f"Format of IN, if not seen: {', '.join(sorted(FORMATS))}.")
+        str | None,
+        typer.Option("--from", help=f"Format of IN, by default detected: {', '.join(sorted(FORMATS))}."),
     ] = None,
     to_format: Annotated[
         str | None, typer.Option("--to", help="Format of OUT, if its extension does not determine it.")

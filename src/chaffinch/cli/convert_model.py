@@ -25,7 +25,9 @@ def command(
     from_format: Annotated[
         str | None,
         typer.Option(
-            "--from", help=f"Format of IN, if not seen: {', '.join(sorted(names()))}.", metavar="FORMAT"
+            "--from",
+            help=f"Format of IN, by default detected: {', '.join(sorted(names()))}.",
+            metavar="FORMAT",
         ),
     ] = None,
     encoding: Annotated[
@@ -45,7 +47,7 @@ def command(
     format = format_of(source, from_format)
     if format is None:
         raise ModelFileError(
-            f"{source}: is no model that is read here; there are {', '.join(sorted(names()))} (--from names one)"
+            f"{source}: is not a model of a known format; known are {', '.join(sorted(names()))} (--from names one)"
         )
     found = rescued(source, format, encoding)
     estimator_of(found).save(target)

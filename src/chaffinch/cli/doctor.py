@@ -8,6 +8,7 @@ import typer
 from rich.table import Table
 
 from chaffinch.cli import console
+from chaffinch.cli.flags import WAS_OUT
 from chaffinch.doctor.examination import CHECKS, NAMES, Examination, examination_page, examine
 from chaffinch.doctor.finding import ERROR, SEVERITIES, WARNING, Finding
 from chaffinch.doctor.label_errors import ODDS
@@ -16,13 +17,13 @@ from chaffinch.knobs import LARGEST
 
 EXAMPLES = """
 chaffinch doctor train.conll
-chaffinch doctor train.conll dev.conll test.conll      (also what one file shares with another)
+chaffinch doctor train.conll dev.conll test.conll      (also finds rows that two files share)
 chaffinch doctor export.jsonl --quick                  (no models are trained)
 chaffinch doctor posts.csv --label topic --check conflicts --check suspects --top 30
-chaffinch doctor train.conll --html faults.html -o faults.jsonl
+chaffinch doctor train.conll --html faults.html --findings faults.jsonl
 """
 
-NO = 1  # the exit code of the answer "no"
+NO = 1  # exit code of a faulty corpus
 STYLES = {ERROR: "red", WARNING: "yellow"}
 
 
@@ -33,7 +34,7 @@ def command(
     ],
     check: Annotated[
         list[str] | None,
-        typer.Option(help=f"Make this check only; may be repeated: {', '.join(NAMES)}.", metavar="NAME"),
+        typer.Option(help=f"Run only this check; may be repeated: {', '.join(NAMES)}.", metavar="NAME"),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Train no models: skip the check of labels by cross-validation.")
@@ -41,7 +42,7 @@ def command(
     odds: Annotated[
         float,
         typer.Option(
-            help="Odds at which another label of cross-validated models makes a label a suspect.", min=1.0
+            help="Report a label if cross-validated models prefer another by at least these odds.", min=1.0
         ),
     ] = ODDS,
     label: Annotated[str | None, typer.Option(help="Column of the labels.")] = None,
@@ -55,7 +56,9 @@ def command(
     threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
     output: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Write all findings, a JSON object per line."),
+        typer.Option(
+            "--findings", *WAS_OUT, metavar="FILE", help="Write all findings, one JSON object per line."
+        ),
     ] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a report.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -121,7 +124,7 @@ def _print(found: Examination, top: int) -> None:
         for finding in findings[:top]:
             _print_finding(finding)
         if len(findings) > top > 0:
-            console.out.print(f"  and {len(findings) - top:,} more (-o FILE writes them all)")
+            console.out.print(f"  and {len(findings) - top:,} more (--findings FILE writes them all)")
 
 
 def _print_finding(finding: Finding) -> None:

@@ -62,14 +62,15 @@ def command(
     data_folder: FolderFlag = None,
     threads: ThreadsFlag = 0,
     report: Annotated[
-        Path | None, typer.Option(help="An HTML page: accuracy by pass on the training and the test split.")
+        Path | None,
+        typer.Option(help="Write an HTML page: accuracy by pass on the training and the test split."),
     ] = None,
     json: JsonFlag = False,
     settings: dict[str, Any] | None = None,
 ) -> None:
-    """Train on a dataset's training split and score every split; with a record, a preset, the model.
+    """Train on a dataset's training split and score every split; write a record, a preset or the model on request.
 
-    Without a recipe, texts get the log-linear baseline, all else the default recipe.
+    Without a recipe, texts get the log-linear baseline, other data the default recipe.
     """
     source = Source.parsed(dataset, label=label, text=text, label_separator=label_separator)
     laid = bench(

@@ -59,7 +59,7 @@ def command(
         Path | None, typer.Option(help="Rerankers: the tagger or parser that gives the candidates.")
     ] = None,
     kbest: Annotated[
-        int | None, typer.Option(help=f"Rerankers: the length of the lists; else {KBEST}.", min=2)
+        int | None, typer.Option(help=f"Rerankers: the length of the lists; by default {KBEST}.", min=2)
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
     threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
@@ -95,16 +95,16 @@ def command(
 
 
 def _file(what: str) -> Path | None:
-    """The file that is meant, or None for a text. What looks like a file's name is one, even if it does not exist."""
+    """The file, or None for a text. An argument that looks like a file name is one, even if there is no such file."""
     if not what.strip():
         raise DataError("expected a text to explain, found none: give a text, a file, or '-'")
-    if what == STDIO or _is_there(what):
+    if what == STDIO or _exists(what):
         return Path(what)
     looks = not any(c.isspace() for c in what) and (Path(what).suffix[1:].isalpha() or "/" in what)
     return Path(what) if looks else None
 
 
-def _is_there(name: str) -> bool:
+def _exists(name: str) -> bool:
     try:
         return Path(name).exists()
     except OSError:  # too long for a name

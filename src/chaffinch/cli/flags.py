@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from chaffinch.cli.exits import closed_pipe
+from chaffinch.cli.terminal import closed_pipe
 from chaffinch.errors import ConfigError
 from chaffinch.files import reading
 from chaffinch.knobs import NONE, Knob, Panel, check_value, knobs
@@ -25,7 +25,7 @@ def with_knobs(
     """Give a command ``--config`` and one optional flag per knob, each under its panel in the help.
 
     The command receives those that the user set as ``settings: dict[str, value]``. A knob that several
-    configs share is one flag; its help is the first's, its default all of theirs.
+    configs share is one flag, with the help of the first config and the defaults of all.
     ``letters`` gives shorthands such as -e; ``without`` names knobs that are not flags.
     """
 
@@ -93,7 +93,7 @@ def knob_help(owners: Sequence[Knob], panels: Sequence[Panel]) -> str:
 
 
 def _default(owners: Sequence[Knob]) -> str:
-    """The default without the flag; recipes or formats may differ."""
+    """The default, as help shows it; recipes or formats may have different ones."""
     known = list(dict.fromkeys("none" if k.default is None else str(k.default) for k in owners))
     return (
         "" if known in ([], ["none"]) else known[0] if len(known) == 1 else f"{' or '.join(known)}, by kind"
@@ -151,6 +151,11 @@ OLDER = {
     "--export": ("--preset",),
     "--save": ("--out",),
 }
+WAS_OUT = (
+    "--out",
+    "--output",
+    "-o",
+)  # aliases of options that have a name of their own; help does not show them
 GIVEN = "chaffinch.given"  # the words of the command line, in a context's meta
 
 
@@ -160,11 +165,11 @@ class RecipeCommand(TyperCommand):
     panels: tuple[Panel, ...] = ()
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As in the base class; the words are stored for the help, which is printed before they are parsed."""
+        """Parse as the base class does, and store the words: help is printed before they are parsed."""
         ctx.meta[GIVEN] = list(args)
-        return super().parse_args(ctx, self._of_today(args))
+        return super().parse_args(ctx, self._current(args))
 
-    def _of_today(self, words: list[str]) -> list[str]:
+    def _current(self, words: list[str]) -> list[str]:
         """The words with old spellings of flags replaced."""
         known = {name for p in self.params for name in (*p.opts, *p.secondary_opts)}
         found: list[str] = []
@@ -185,6 +190,9 @@ class RecipeCommand(TyperCommand):
         tasks = {_task(p) for p in shown}
         shown += [p for p in self.panels if p.recipe is None and _task(p) in {*tasks, ""}]
         self._show_only(shown)
+        for option in self.params:
+            if option.opts[0] not in WAS_OUT:
+                option.opts = [name for name in option.opts if name not in WAS_OUT]
         known = [p.recipe for p in self.panels if p.recipe is not None]
         if known and not tasks:
             hint = f"Knobs of a recipe: chaffinch {ctx.info_name} --recipe {known[0]} --help"

@@ -38,7 +38,7 @@ def command(
     top: Annotated[int, typer.Option(help="Number of features to show for each label.", min=1)] = 8,
     label: Annotated[str | None, typer.Option(help="Only this label.")] = None,
     names_from: Annotated[
-        Path | None, typer.Option(help="Documents from which the names of hashed features are recovered.")
+        Path | None, typer.Option(help="Documents to recover the names of hashed features from.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with the heat map of transitions.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
@@ -76,7 +76,7 @@ def command(
 
 
 def _file_of(path: Path, loaded: Any) -> modelfile.ModelFile:
-    """The model file, or what would be written of a model of another tool."""
+    """The model file; a model of another tool is converted to one first."""
     if format_of(path) is None:
         return modelfile.read(path)
     with tempfile.TemporaryDirectory() as folder:
@@ -115,7 +115,7 @@ def _show(facts: dict[str, Any], by_hand: dict[str, Any], held: Contents) -> Non
     size = f"{facts['bytes'] / 1024:,.0f} KB"
     out.print(Text.assemble((facts["recipe"], "bold"), f": {facts['labels']} labels, {reads}{size}"))
     changed = ", ".join(f"{k}={v}" for k, v in by_hand.items())
-    others = f"{changed}; all others as by default" if changed else "all as by default"
+    others = f"{changed}; all others are defaults" if changed else "all are defaults"
     out.print(f"settings: {others} (--json lists them)")
     if facts["choice"]:
         out.print(str(facts["choice"].get("told")))

@@ -63,7 +63,7 @@ def model_panels() -> list[Panel]:
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the short names with their letters, and every knob of every recipe."""
+    """Give a command the short names of settings with their letters, and every knob of every recipe."""
     panels = [Panel("Settings by their short names", Baseline), *model_panels()]
     return with_knobs(*panels, letters=LETTERS, without=RUN_KNOBS)(command)
 
@@ -76,9 +76,9 @@ def source_of(
     text: str | None,
     label_separator: str | None,
 ) -> Source:
-    """What a command works on: a dataset by its name, or files with a held-out one."""
+    """The data of a command: a dataset by its name, or labelled files and a held-out file."""
     if bool(data) == bool(dataset):
-        raise ConfigError("name a dataset, -d NAME, or labelled files: one of the two")
+        raise ConfigError("give either a dataset (-d NAME) or labelled files")
     if dataset:
         if dev is not None:
             raise ConfigError("a held-out file goes with labelled files; a dataset (-d) has its own splits")
@@ -105,7 +105,7 @@ def show_scores(outcome: Outcome) -> None:
 
 
 def outcome_as_json(outcome: Outcome) -> dict[str, Any]:
-    """What --json prints of a finished experiment."""
+    """A finished experiment as --json prints it."""
     return {
         "dataset": str(outcome.experiment.source),
         "recipe": outcome.experiment.recipe,

@@ -38,7 +38,7 @@ def command(
     output: Annotated[
         Path, typer.Option("--out", "--output", "-o", help="File to write the queue to; by default stdout.")
     ] = Path(STDIO),
-    n: Annotated[int, typer.Option("-n", "--count", help="How many rows.", min=1)] = 50,
+    n: Annotated[int, typer.Option("-n", "--count", help="Number of rows.", min=1)] = 50,
     strategy: Annotated[
         str | None,
         typer.Option(
@@ -48,7 +48,7 @@ def command(
     ] = None,
     audit: Annotated[
         int,
-        typer.Option(help="One row in this many is drawn at random, for an unbiased score; 0: none.", min=0),
+        typer.Option(help="Draw one row in N at random, for an unbiased score; 0: none.", min=0),
     ] = AUDIT,
     audit_file: Annotated[
         Path | None, typer.Option(help="Write the audit rows to this file instead of the queue.")
@@ -56,7 +56,9 @@ def command(
     from_format: Annotated[
         str | None,
         typer.Option(
-            "--from", help=f"Format of POOL, if not seen: {', '.join(sorted(FORMATS))}.", metavar="FORMAT"
+            "--from",
+            help=f"Format of POOL, by default detected: {', '.join(sorted(FORMATS))}.",
+            metavar="FORMAT",
         ),
     ] = None,
     to_format: Annotated[
@@ -70,14 +72,14 @@ def command(
         typer.Option(help="Sentences: names of the columns (w,pos), or which to take (w=2,pos=4)."),
     ] = None,
     text: Annotated[str | None, typer.Option(help="Documents: the column of the text.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of what is drawn at random.", min=0, max=LARGEST[int])] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.", min=0, max=LARGEST[int])] = 0,
     threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
 ) -> None:
-    """Choose what to label next, and write it as tasks with the model's answers.
+    """Choose the rows to label next, and write them as tasks with the model's answers.
 
-    One row in five is drawn at random: the score on these rows alone is an estimate for the pool, since the others
-    are chosen for being hard. Near-duplicates of chosen rows are left out. Rows say why they were chosen in the
-    field "chosen" (doubt, audit, start) if the format has fields.
+    One row in five is drawn at random: only the score on these rows estimates the score on the pool, because the
+    others are chosen for being hard. Near-duplicates of chosen rows are left out. If the format has fields, the
+    field "chosen" says why a row was chosen (doubt, audit, start).
     """
     if len(paths) > 2:
         raise ConfigError(f"expected a model and a pool, or a pool alone; got {len(paths)} files")
@@ -145,9 +147,9 @@ def _start(
     to_format: str | None,
     strategy: str | None,
 ) -> Queue:
-    """A first batch without a model: the middles of clusters of texts."""
+    """A first batch without a model: the centres of clusters of texts."""
     if strategy is not None:
-        raise ConfigError("--strategy needs a model; without one the middles of clusters are chosen")
+        raise ConfigError("--strategy needs a model; without one the centres of clusters are chosen")
     documents = list(read(pool, from_format, **({} if text is None else {"text": text})))
     if not documents:
         raise DataError(f"{display_name(pool)}: has no row to choose from")
@@ -164,12 +166,12 @@ def _start(
 
 
 def _say(queue: Queue, output: Path, audit_file: Path | None, to_format: str | None) -> None:
-    """What was chosen, and what cannot be told from the file."""
+    """Report what was chosen, and warn if the file cannot mark the audit rows."""
     audit = len(queue.audit)
-    passed = f"; {queue.collapsed:,} near-duplicates passed over" if queue.collapsed else ""
+    passed = f"; {queue.collapsed:,} near-duplicates skipped" if queue.collapsed else ""
     err.print(f"{len(queue.rows) - audit:,} rows chosen, {audit:,} drawn at random for the audit{passed}")
     format = to_format or (None if str(output) == STDIO else written_as(output, frozenset()).name)
     if audit and audit_file is None and (format is None or format in TABLES):
         err.print(
-            "columns have no place to mark the audit rows: name a file for them with --audit-file, or write .jsonl"
+            "a file of columns cannot mark the audit rows: name a file for them with --audit-file, or write .jsonl"
         )

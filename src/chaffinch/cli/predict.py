@@ -61,13 +61,16 @@ def command(
             "--out",
             "--output",
             "-o",
-            help="File to write the result to; by default stdout. A folder that exists: a file per input, of its name.",
+            help="File to write the result to; by default stdout. An existing folder gets a file of the same "
+            "name per input.",
         ),
     ] = Path(STDIO),
     from_format: Annotated[
         str | None,
         typer.Option(
-            "--from", help=f"Format of DATA, if not seen: {', '.join(sorted(FORMATS))}.", metavar="FORMAT"
+            "--from",
+            help=f"Format of DATA, by default detected: {', '.join(sorted(FORMATS))}.",
+            metavar="FORMAT",
         ),
     ] = None,
     to_format: Annotated[
@@ -89,22 +92,23 @@ def command(
     marginals: Annotated[
         bool,
         typer.Option(
-            "--marginals", help="Write the label's probability before it; trees: probabilities of phrases."
+            "--marginals",
+            help="Write a column with the label's probability before it; trees: probabilities of phrases.",
         ),
     ] = False,
     posterior: Annotated[
         bool,
         typer.Option(
             "--posterior",
-            help="Predict each token's most probable label instead of the most probable labelling; among labellings "
-            "that the rules of the model allow.",
+            help="Predict each token's most probable label instead of the most probable labelling, among the "
+            "labellings that the model's rules allow.",
         ),
     ] = False,
     probabilities: Annotated[
         bool,
         typer.Option(
             "--probabilities",
-            help="--json: the probability of each labelling and of each span of the first, and the sentence's entropy.",
+            help="--json: add the probability of each labelling and of each span of the first, and the entropy.",
         ),
     ] = False,
     steps: Annotated[
@@ -114,7 +118,7 @@ def command(
         list[Path] | None,
         typer.Option(help="--steps: another model to show for comparison; may be repeated."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object per sentence.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Write one JSON object per sentence.")] = False,
     text: Annotated[str | None, typer.Option(help="Documents: the column of the text.")] = None,
     threshold: Annotated[
         float | None,
@@ -134,8 +138,8 @@ def command(
     engine: Annotated[
         str | None,
         typer.Option(
-            help="Answer many files into a folder, by one process (threads), one per core (processes) or a Ray cluster "
-            "(ray); a second run does only what is missing.",
+            help="Predict many files into a folder by one process (threads), one per core (processes) or a Ray cluster "
+            "(ray); a second run predicts only the missing files.",
             metavar="|".join(ENGINES),
         ),
     ] = None,
@@ -145,7 +149,7 @@ def command(
     on_error: Annotated[
         str,
         typer.Option(
-            help="At a row that cannot be read: stop, skip it, or mark it by the row as it came without an answer.",
+            help="At a row that cannot be read: stop, skip it, or mark it: write the row unchanged, without an answer.",
             metavar="stop|skip|mark",
         ),
     ] = "stop",
@@ -160,7 +164,7 @@ def command(
     """Label the sentences or documents of a file: the output is the input with the prediction as the last column.
 
     The name of the output chooses its format: columns (tagged.conll), CoNLL-U (tagged.conllu), spans (found.jsonl).
-    Files of rows are answered block by block: memory stays constant, and a pipe gets each answer as its row comes.
+    Files are predicted block by block: memory stays constant, and a pipe gets each answer as soon as its row is read.
     """
     if kbest is not None and nth is not None:
         raise ConfigError("--kbest and --nth exclude each other")
@@ -217,7 +221,7 @@ def _by_engine(
     engine: str,
     workers: int,
 ) -> None:
-    """Every file by a worker of the engine; what was done before is left as it is."""
+    """Predict every file by a worker of the engine; files that are done already are kept."""
     threads = asked.threads if engine == "threads" else asked.threads or 1
     job = FilePrediction(model.absolute(), digest_of(model), replace(asked, threads=threads), on_error)
     pairs = [(path.absolute(), target.absolute()) for path, target in zip(inputs, targets, strict=True)]
@@ -228,13 +232,13 @@ def _by_engine(
             listener(Progress("files", done, len(pairs)))
     if before:
         warn_about_data(
-            f"{before:,} of {len(pairs):,} files were answered before by this model in this way and are left as they "
-            f"are; delete {targets[0].parent / MANIFEST} to answer them again"
+            f"{before:,} of {len(pairs):,} files were predicted before by this model with the same settings and are "
+            f"kept; delete {targets[0].parent / MANIFEST} to predict them again"
         )
 
 
 def _make_folder(inputs: Sequence[Path], output: Path) -> None:
-    """The folder for the answers of an engine, made if it is not there."""
+    """Create the folder for the predictions of an engine if it does not exist."""
     if any(is_stream(path) for path in inputs) or is_stream(output):
         raise ConfigError("--engine needs input files and, as -o, a folder")
     if output.is_dir():
@@ -244,11 +248,11 @@ def _make_folder(inputs: Sequence[Path], output: Path) -> None:
     try:
         output.mkdir(parents=True)
     except OSError as e:
-        raise DataError(f"{output}: cannot be made: {e.strerror}") from None
+        raise DataError(f"{output}: cannot be created: {e.strerror}") from None
 
 
 def _inputs(given: Sequence[Path]) -> list[Path]:
-    """The files that were named or that match a pattern, in order."""
+    """The named files and the matches of patterns, in order."""
     found: list[Path] = []
     for path in given:
         if any(sign in path.name for sign in "*?[") and not path.exists():
@@ -262,11 +266,11 @@ def _inputs(given: Sequence[Path]) -> list[Path]:
 
 
 def _targets(inputs: Sequence[Path], output: Path, to_format: str | None) -> list[Path]:
-    """Where the answers to each input go: a file of its name in a folder, or all to one output."""
+    """The output of each input: a file of the same name in a folder, or one output for all."""
     if output.is_dir() and to_format != "brat" and not any(path.is_dir() for path in inputs):
         targets = [output / path.name for path in inputs]
         if len(set(targets)) < len(targets) or any(str(path) == STDIO for path in inputs):
-            raise ConfigError(f"{output}: is a folder, which needs input files of different names")
+            raise ConfigError(f"{output}: a folder as output needs input files of different names")
     else:
         targets = [output] * len(inputs)
     for path, target in zip(inputs, targets, strict=True):
@@ -276,6 +280,6 @@ def _targets(inputs: Sequence[Path], output: Path, to_format: str | None) -> lis
             raise ConfigError(f"{target}: is an input too; name another folder")
     if len(inputs) > 1 and targets[0] == targets[-1] and without_packing(output.name).endswith(ONE_VALUE):
         raise ConfigError(
-            f"{output}: holds one value, not rows of several files; name a folder, or a .jsonl file"
+            f"{output}: this format cannot hold the rows of several files; name a folder or a .jsonl file"
         )
     return targets

@@ -82,12 +82,12 @@ def command(
     kernel: Annotated[
         str | None,
         typer.Option(
-            help=f"For a parser: {', '.join(KERNELS)}, instead of features. By the perceptron or mira.",
+            help=f"For a parser: {', '.join(KERNELS)}, instead of features; recipes perceptron and mira.",
             metavar="NAME",
         ),
     ] = None,
     min_count: Annotated[
-        int, typer.Option(help="Minimum count of a feature; rarer ones are left out.", min=1)
+        int, typer.Option(help="Minimum count of a feature; rarer features are left out.", min=1)
     ] = 2,
     seed: Annotated[int, typer.Option(help="Random seed.", min=0, max=LARGEST[int])] = 0,
     threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
@@ -100,7 +100,7 @@ def command(
     if reranker is not None:
         if dev is not None or settings:
             raise ConfigError(
-                "--dev and settings apply to training, and --with applies a trained reranker; leave them out"
+                "--dev and settings are for training, and --with applies a trained reranker; leave them out"
             )
         chooser = _loaded(reranker)
         if model is None:
@@ -158,7 +158,7 @@ def command(
         _show(record, scores)
 
 
-# The recipes of features that have one of their own.
+# Default recipes by features; DEFAULT_RERANKER for all others.
 RECIPES = {CONSENSUS: "risk", TAGS: "risk", KERNEL: "perceptron"}
 
 
@@ -175,16 +175,16 @@ def _features(name: str | None, kernel: str | None, kind: Kind) -> str:
             + (
                 f"expected {' or '.join(known)} for this base model"
                 if known
-                else "lists of a file bring their own"
+                else "lists in a file have their own features"
             )
         )
     return name or (known[0] if known else NAMED)
 
 
 def _kernel(name: str) -> Kernel:
-    """A kernel of trees by its name, normalised so that size alone does not make trees similar."""
+    """A tree kernel by its name, normalised so that size alone does not make trees similar."""
     if name not in KERNELS:
-        raise ConfigError(f"there is no kernel {name!r} of trees: expected {', '.join(KERNELS)}")
+        raise ConfigError(f"there is no tree kernel {name!r}: expected {', '.join(KERNELS)}")
     return KERNELS[name]().normalised()
 
 

@@ -13,17 +13,18 @@ from rich.tree import Tree as Branches
 
 from chaffinch import samples
 from chaffinch.cli.console import out, print_json
+from chaffinch.cli.flags import WAS_OUT
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import LARGEST
 from chaffinch.samples.letters import image
 from chaffinch.text.document import LABEL, Document, Tree
 
 EXAMPLES = """
-chaffinch samples                               every sample, its task and its size
-chaffinch samples posts                         a few documents to look at
-chaffinch samples ingredients --out recipes/    train.conll, dev.conll and test.conll in a folder
-chaffinch samples ingredients --out mended/ --careful      the same without slips of the annotator
-chaffinch samples topics --out t/ --size 20000 --seed 7    more of them, and others
+chaffinch samples                                every sample, its task and its size
+chaffinch samples posts                          a few documents to look at
+chaffinch samples ingredients --folder recipes/   train.conll, dev.conll and test.conll in a folder
+chaffinch samples ingredients --folder mended/ --careful     the same without annotation errors
+chaffinch samples topics --folder t/ --size 20000 --seed 7   more documents, and different ones
 """
 
 COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red", "bright_cyan", "bright_green")
@@ -33,7 +34,7 @@ def command(
     name: Annotated[str | None, typer.Argument(help="Name of a sample; without it, all are listed.")] = None,
     out_folder: Annotated[
         Path | None,
-        typer.Option("--out", "--output", "-o", metavar="DIR", help="Write its files to this folder."),
+        typer.Option("--folder", *WAS_OUT, metavar="DIR", help="Write its files to this folder."),
     ] = None,
     seed: Annotated[
         int,
@@ -49,18 +50,18 @@ def command(
         bool, typer.Option("--careful", help="Write the correct labels, without simulated annotation errors.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
 ) -> None:
     """List the embedded samples, look into one, or write one to files in the ordinary formats.
 
-    The samples are small synthetic corpora, generated at random from word lists and grammars: free to use, the
-    same for a seed on every machine, with noise and ambiguity.
+    The samples are small synthetic corpora with noise and ambiguity, generated at random from word lists and grammars.
+    They are free to use, and the same seed gives the same documents on every machine.
     """
     if out_folder is None and (size is not None or force or careful):
         flag = "--force" if force else "--careful" if careful else "--size"
-        raise ConfigError(f"{flag} applies to written files: name a folder with --out DIR")
+        raise ConfigError(f"{flag} applies to written files: name a folder with --folder DIR")
     if name is None and out_folder is not None:
-        raise ConfigError(f"which sample goes to {out_folder}? There are {', '.join(samples.SAMPLES)}")
+        raise ConfigError(f"name the sample to write to {out_folder}: {', '.join(samples.SAMPLES)}")
     if name is None:
         _list(as_json)
     elif out_folder is None:
@@ -100,7 +101,7 @@ def _list(as_json: bool) -> None:
         sizes = " / ".join(str(n) for n in sample.sizes.values())
         table.add_row(Text(name, style="bold"), sample.task, sample.about, " ".join(sample.formats), sizes)
     out.print(table)
-    out.print("\nchaffinch samples NAME shows a few; --out DIR writes the files.", style="dim")
+    out.print("\nchaffinch samples NAME shows a few documents; --folder DIR writes the files.", style="dim")
 
 
 def _show(name: str, seed: int, as_json: bool) -> None:
@@ -157,7 +158,7 @@ def _under(words: list[str], notes: list[str], width: int) -> Text:
 
 
 def _linked(document: Document, width: int) -> RenderableType:
-    """The sentence over the words it is linked to, those of possible links in brackets; then its translation."""
+    """The sentence over its linked words, possible links in brackets; then its translation."""
     links = document.links
     assert links is not None
     notes = []
@@ -169,7 +170,7 @@ def _linked(document: Document, width: int) -> RenderableType:
 
 
 def _branches(tree: Tree) -> Branches:
-    """A tree whose flat phrases take one line each."""
+    """A tree, with flat phrases on one line each."""
     flat = all(child.word is not None for child in tree.children)
     line = Text(tree.label, style=_colour(tree.label))
     if tree.word is not None or flat:

@@ -26,18 +26,18 @@ def command(
     train: Annotated[
         list[str] | None,
         typer.Option(
-            help="The training data of a model, as FILE or MODEL=FILE: corrections are learnt beside it, and full "
-            "trainings run in the background; may be repeated."
+            help="The training data of a model, as FILE or MODEL=FILE: corrections are learnt together with it, and "
+            "full trainings run in the background; may be repeated."
         ),
     ] = None,
     label: LabelFlag = None,
     text: TextFlag = None,
     label_separator: SeparatorFlag = None,
     host: Annotated[str, typer.Option(help="Address; any other than loopback needs a token.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port; 0: any that is free.", min=0, max=65535)] = 8000,
+    port: Annotated[int, typer.Option(help="Port; 0 for any free one.", min=0, max=65535)] = 8000,
     token: Annotated[
         str | None,
-        typer.Option(help="Token that requests must carry; by default one is made if the address needs one."),
+        typer.Option(help="Token that requests must carry; by default generated if the address needs one."),
     ] = None,
     journal: Annotated[
         Path | None,
@@ -52,7 +52,7 @@ def command(
 ) -> None:
     """Serve models: a page to see, correct and teach them, and an API for predictions.
 
-    Corrections are on the disk before they are acknowledged. Every change is a new version, which can be taken back.
+    Corrections are on the disk before they are acknowledged. Every change is a new version and can be undone.
     """
     from chaffinch.serve.run import Options, run
 

@@ -46,12 +46,16 @@ def command(
     ] = None,
     strategy: Annotated[
         list[str] | None,
-        typer.Option(help=f"A strategy beside random; may be repeated: {', '.join(STRATEGIES)}."),
+        typer.Option(help=f"A strategy to compare with random; may be repeated: {', '.join(STRATEGIES)}."),
     ] = None,
-    start: Annotated[int, typer.Option(help="Rows that are labelled before anything is chosen.", min=2)] = 25,
-    batch: Annotated[int, typer.Option(help="Rows of each further round.", min=1)] = 25,
-    rounds: Annotated[int, typer.Option(help="How many rounds.", min=1)] = 8,
-    seeds: Annotated[int, typer.Option(help="How often each strategy is run.", min=1)] = 5,
+    start: Annotated[
+        int, typer.Option(help="Labelled rows at the start, before any are chosen.", min=2)
+    ] = 25,
+    batch: Annotated[int, typer.Option(help="Rows added in each round.", min=1)] = 25,
+    rounds: Annotated[int, typer.Option(help="Number of rounds.", min=1)] = 8,
+    seeds: Annotated[
+        int, typer.Option(help="Number of runs of each strategy, with different seeds.", min=1)
+    ] = 5,
     seed: Annotated[int, typer.Option(help="The first seed.", min=0, max=LARGEST[int] - 1000)] = 0,
     recipe: RecipeFlag = None,
     features: FeaturesFlag = None,
@@ -64,11 +68,11 @@ def command(
     threads: ThreadsFlag = 0,
     json: JsonFlag = False,
 ) -> None:
-    """Find out on labelled data whether choosing what to label pays, and by how much.
+    """Simulate active learning on labelled data, to see whether it pays and how much.
 
-    The data is played back as if it had no labels: each strategy starts with the same number of rows, asks for further
-    batches, and is scored on held-out data after each. Differences to random are paired by seed, and they and the share
-    of tokens or texts that is saved have 95 % intervals.
+    The labels are hidden at first. Each strategy starts with the same number of labelled rows, asks for the labels of
+    further batches, and is scored on held-out data after each. Differences to random are paired by seed. They and the
+    share of tokens or texts that a strategy saves have 95 % intervals.
     """
     if report is not None:
         refuse_unwritable(report)
@@ -113,7 +117,7 @@ def _default_strategies(kind: Kind) -> list[str]:
 
 
 def _rows(found: Simulation) -> list[list[str]]:
-    """A row per strategy: scores at start and end, what reaching random's last score takes, the paired gain."""
+    """A row per strategy: scores at start and end, the cost of reaching random's last score, the paired gain."""
     wanted = float(found.curves[BASELINE].score.mean(axis=0)[-1])
     made = []
     for name, curve in found.curves.items():
@@ -149,7 +153,7 @@ def _show(found: Simulation) -> None:
     for row in _rows(found):
         shown.add_row(*row)
     out.print(shown)
-    out.print(f"rows, {found.unit} and corrections: spent until the last score of random was reached")
+    out.print(f"rows, {found.unit} and corrections: needed to reach the last score of random")
     out.print(found.verdict())
 
 
@@ -178,7 +182,7 @@ def _gains(found: Simulation, name: str) -> dict[str, Any]:
 
 
 def _page(found: Simulation) -> Page:
-    """The curves over rows and over what is read, and the table."""
+    """The curves over rows and over tokens or texts, and the table."""
     page = Page("What to label next", found.verdict())
     for title, spent in (("rows", "rows"), (found.unit, "units")):
         if title == "rows" or found.unit != "texts":

@@ -43,7 +43,7 @@ PAIRS, TEST_PAIRS = 150, 60
 
 
 def show_alignment(folder: Path) -> None:
-    """Error rates beside each other, a pair with its links, and the same pair drawn in a file of the folder."""
+    """Compare error rates, show a pair with its links, and draw the pair in a file of the folder."""
     train = _linked(samples.load("pairs", "train")[:PAIRS])
     test = _linked(samples.load("pairs", "test")[:TEST_PAIRS])
     pairs = [(words, list(links.target)) for words, links in test]
@@ -91,24 +91,24 @@ PAGE = "why.html"
 
 
 def show_explaining(folder: Path) -> None:
-    """A review and a token, each with the contributions to its label; and a page of the same."""
+    """Show a review and a token with the contributions to their labels, and write both as a page."""
     reviews = samples.load("reviews", "train")
     classifier = Classifier().fit([d.text for d in reviews], [d.labels[0] for d in reviews])
     first = classifier.explain(REVIEW)
-    out.print(Text.assemble("A review of how many stars? ", (REVIEW, "italic"), "\n"))
+    out.print(Text.assemble("How many stars does this review give? ", (REVIEW, "italic"), "\n"))
     out.print(first.text(5), soft_wrap=True)
     table = TokenTable.from_documents(samples.load("ingredients", "train"))
     words = TokenTable(table.ptr, {name: table.columns[name] for name in (WORD, "y")})
     second = Tagger("crf").fit(words).explain(SENTENCE, token=2)
     out.print(
         Text.assemble(
-            "\nAnd why is ", ("can", "italic"), " what it is? ", (" ".join(SENTENCE), "italic"), "\n"
+            "\nWhy does ", ("can", "italic"), " get its label? ", (" ".join(SENTENCE), "italic"), "\n"
         )
     )
     out.print(second.text(5), soft_wrap=True)
     with writing_text(folder / PAGE) as stream:
         stream.write(explanation_page([first, second], "two answers of the tour", None).render())
-    out.print(f"\nThe numbers of a decision add up to how far it is ahead. {PAGE} shows them as bars.")
+    out.print(f"\nThe contributions to a decision add up to its margin. {PAGE} shows them as bars.")
 
 
 SENTENCES = ("the old poet ate the pizza with a fork .", "the old poet ate the pizza with olives .")
@@ -116,7 +116,7 @@ TREES = 600
 
 
 def show_parsing(folder: Path) -> None:
-    """Two parsers beside each other, and two trees; the second is drawn in a file of the folder."""
+    """Compare two parsers, show two trees, and draw the second in a file of the folder."""
     train = [d.tree for d in samples.load("trees", "train")[:TREES] if d.tree is not None]
     test = [d.tree for d in samples.load("trees", "test") if d.tree is not None]
     shown = Table(box=None, header_style="bold", pad_edge=False)
@@ -128,7 +128,7 @@ def show_parsing(folder: Path) -> None:
         seconds = time.perf_counter() - began
         shown.add_row(name, f"{seconds:.2f} s", f"{100 * parser.score(test):.2f} %")
     out.print(shown)
-    out.print("\nWords decide where the last phrase belongs: to eating, or to the pizza.\n")
+    out.print("\nThe words decide whether the last phrase attaches to the verb or to the pizza.\n")
     for sentence in SENTENCES:
         (tree,) = parser.predict([sentence.split()])
         document = Document.from_words(sentence.split())
@@ -144,7 +144,7 @@ EPOCHS, RATES, SEEDS = 4, ("0.01", "0.1"), 2
 
 
 def show_laboratory(folder: Path) -> None:
-    """A baseline experiment with its learning curve, an ablation with its chart, and a preset run again."""
+    """Run a baseline experiment with its learning curve, an ablation with its chart, and a preset twice."""
     laid = bench(Source.parsed("reviews"), settings={"epochs": EPOCHS, "lemmatize": False})
     outcome = run_and_watch(laid.experiment, laid.splits)
     out.print(f"The baseline, {laid.experiment.recipe}, on the reviews:\n")
@@ -197,8 +197,8 @@ def show_retraining(folder: Path) -> None:
     slips = _slips()
     real = sum(finding.line in slips for finding in doubted)
     out.print(
-        f"Our annotator slips now and then. chaffinch doctor doubts {len(doubted)} labels by models of the other "
-        f"lines, and {real} of them are slips, of {len(slips)} that there are:\n"
+        f"The sample has {len(slips)} simulated annotation errors. chaffinch doctor suspects {len(doubted)} labels by "
+        f"cross-validation, and {real} of them are such errors:\n"
     )
     for finding in doubted[:SHOWN]:
         out.print(f"  line {finding.line}: {finding.what}", soft_wrap=True)
@@ -239,7 +239,7 @@ chaffinch tour --yes --folder my-tour
 
 @dataclass
 class Walk:
-    """Where the tour keeps its files, and what earlier chapters left for later ones."""
+    """The folder of the tour's files, and the models that earlier chapters trained."""
 
     folder: Path
     models: dict[str, Path] = field(default_factory=dict)
@@ -269,7 +269,9 @@ def command(
 
 
 def _samples(_: Walk) -> None:
-    out.print("Small corpora of our own come with the package, the same for a seed on every machine.\n")
+    out.print(
+        "The package has small synthetic corpora, which are the same on every machine for the same seed.\n"
+    )
     listed = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("sample", "what it is", "train / dev / test"):
         listed.add_column(heading)
@@ -301,9 +303,11 @@ def _files(walk: Walk) -> None:
 def _scores(_: Walk) -> None:
     gold = [d.columns[LABEL] for d in samples.load("posts", "test")]
     words = [d.words() for d in samples.load("posts", "test")]
-    seen = _commonest_labels()
+    seen = _most_frequent_labels()
     guessed = [[seen.get(word, "O") for word in sentence] for sentence in words]
-    out.print("The plainest tagger, the commonest label of each word, counted as each convention counts:\n")
+    out.print(
+        "A baseline tagger, which gives each word its most frequent label, scored by four conventions:\n"
+    )
     shown = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("convention", "precision", "recall", "F1", "untyped F1"):
         shown.add_column(heading, justify="left" if heading == "convention" else "right")
@@ -320,7 +324,7 @@ def _taggers(walk: Walk) -> None:
         samples.export("ingredients", path)
     train, test = read_table(path / "train.conll"), read_table(path / "test.conll")
     shown = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("recipe", "trained in", "words right", "95 % interval", "sentences right", "model"):
+    for heading in ("recipe", "trained in", "token accuracy", "95 % interval", "sentence accuracy", "model"):
         shown.add_column(heading, justify="left" if heading == "recipe" else "right")
     for recipe in TOURED:
         model = walk.folder / f"{recipe}.chaff"
@@ -338,12 +342,12 @@ def _taggers(walk: Walk) -> None:
     out.print(shown)
 
 
-def _readings(walk: Walk) -> None:
+def _labellings(walk: Walk) -> None:
     if "hmm" not in walk.models:
         _taggers(walk)
     tagger = load(walk.models["hmm"])
     sentence = "1 large can chopped tomatoes , drained".split()
-    out.print(Text.assemble("The three best readings of ", (" ".join(sentence), "italic"), ":\n"))
+    out.print(Text.assemble("The three best labellings of ", (" ".join(sentence), "italic"), ":\n"))
     shown = Table(box=None, header_style="bold", pad_edge=False)
     shown.add_column("log p", justify="right")
     for word in sentence:
@@ -351,13 +355,13 @@ def _readings(walk: Walk) -> None:
     for score, labels in tagger.predict_kbest([sentence], 3)[0]:
         shown.add_row(f"{score:.2f}", *labels)
     marginals = tagger.predict_marginals([sentence])[0]
-    shown.add_row("certainty", *(f"{p.max():.2f}" for p in marginals), style="dim")
+    shown.add_row("marginal", *(f"{p.max():.2f}" for p in marginals), style="dim")
     out.print(shown)
 
 
 def _documents(_: Walk) -> None:
     shown = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("sample", "classes", "trained in", "right", "95 % interval"):
+    for heading in ("sample", "classes", "trained in", "accuracy", "95 % interval"):
         shown.add_column(heading, justify="left" if heading == "sample" else "right")
     for name in ("questions", "reviews", "topics"):
         train, test = samples.load(name, "train"), samples.load(name, "test")
@@ -377,9 +381,11 @@ def _documents(_: Walk) -> None:
 
 def _handwriting(_: Walk) -> None:
     train, test = (TokenTable.from_documents(samples.load("letters", p, n=300)) for p in ("train", "test"))
-    out.print("Letter images read alone, as chains, and as chains with a quadratic kernel of their pixels:\n")
+    out.print(
+        "Letter images classified one by one, as chains, and as chains with a quadratic kernel of their pixels:\n"
+    )
     shown = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("reader", "trained in", "letters right", "words right"):
+    for heading in ("reader", "trained in", "letter accuracy", "word accuracy"):
         shown.add_column(heading, justify="left" if heading == "reader" else "right")
     for found in read_by([LINEAR[0], LINEAR[3], QUADRATIC[-1]], train, test):
         row = (f"{found.train_s:.2f} s", f"{100 * found.letters:.1f} %", f"{100 * found.words:.1f} %")
@@ -387,26 +393,26 @@ def _handwriting(_: Walk) -> None:
     out.print(shown)
 
 
-# Recipes that the chapter on taggers trains.
+# The recipes of the chapter on taggers.
 TOURED = ("emission", "hmm", "greedy", "easiest-first", "perceptron", "crf")
 
 CHAPTERS: list[tuple[str, Callable[[Walk], None]]] = [
     ("the embedded samples", _samples),
-    ("files in, files out", _files),
-    ("scores that people can compare", _scores),
-    ("taggers, trained now", _taggers),
-    ("readings and certainty", _readings),
-    ("documents, sorted", _documents),
-    ("answers, explained", lambda walk: show_explaining(walk.folder)),
+    ("reading and converting files", _files),
+    ("scoring conventions", _scores),
+    ("taggers", _taggers),
+    ("k-best labellings and marginals", _labellings),
+    ("document classification", _documents),
+    ("explanations", lambda walk: show_explaining(walk.folder)),
     ("handwriting: margins, chains and kernels", _handwriting),
-    ("sentences, parsed", lambda walk: show_parsing(walk.folder)),
-    ("translations, linked", lambda walk: show_alignment(walk.folder)),
+    ("parsing", lambda walk: show_parsing(walk.folder)),
+    ("word alignment", lambda walk: show_alignment(walk.folder)),
     ("the laboratory: an experiment, an ablation, a preset", lambda walk: show_laboratory(walk.folder)),
-    ("data doubted, a model retrained and compared", lambda walk: show_retraining(walk.folder)),
+    ("label errors, retraining and comparison", lambda walk: show_retraining(walk.folder)),
 ]
 
 
-def _commonest_labels() -> dict[str, str]:
+def _most_frequent_labels() -> dict[str, str]:
     counts: dict[str, dict[str, int]] = {}
     for document in samples.load("posts", "train"):
         for word, label in zip(document.words(), document.columns[LABEL], strict=True):

@@ -81,7 +81,9 @@ def command(
     from_format: Annotated[
         str | None,
         typer.Option(
-            "--from", help=f"Format of DATA, if not seen: {', '.join(sorted(FORMATS))}.", metavar="FORMAT"
+            "--from",
+            help=f"Format of DATA, by default detected: {', '.join(sorted(FORMATS))}.",
+            metavar="FORMAT",
         ),
     ] = None,
     columns: Annotated[
@@ -119,13 +121,14 @@ def command(
     max_size: Annotated[
         str | None,
         typer.Option(
-            help="Taggers and classifiers: the best model no larger, such as 300KB.", metavar="SIZE"
+            help="Taggers and classifiers: keep the best model of at most this size, such as 300KB.",
+            metavar="SIZE",
         ),
     ] = None,
     pairs: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Sentence pairs: more of them without links, to learn which words translate each other; "
+            help="Sentence pairs: further pairs without links, to learn which words translate each other; "
             "may be repeated.",
             metavar="FILE",
         ),
@@ -133,14 +136,14 @@ def command(
     rules: Annotated[
         Path | None,
         typer.Option(
-            help="Sentences: a TOML file of rules that the model's answers obey, kept in its file; see docs/rules.md.",
+            help="Sentences: a TOML file of rules that the answers obey; the model file keeps them; see docs/rules.md.",
         ),
     ] = None,
     self_train: Annotated[
         Path | None,
         typer.Option(
-            help="Taggers and classifiers: a file of rows without labels; the model labels them and learns its "
-            "confident answers, and they are kept if that helps on held-out data (--dev, or a fifth of DATA).",
+            help="Taggers and classifiers: a file of rows without labels; the model labels them and learns from "
+            "its confident answers, if that helps on held-out data (--dev, or a fifth of DATA).",
             metavar="FILE",
         ),
     ] = None,
@@ -150,20 +153,21 @@ def command(
     self_train_confidence: Annotated[
         float | None,
         typer.Option(
-            help=f"The least probability of an answer that --self-train learns; by default {CONFIDENCE:g}.",
+            help=f"Minimum probability of an answer that --self-train learns from; by default {CONFIDENCE:g}.",
             min=0.0,
             max=1.0,
             metavar="P",
         ),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="An HTML page: learning curve and reliability, comparison or sizes.")
+        Path | None,
+        typer.Option(help="Write an HTML page: learning curve and reliability, comparison or sizes."),
     ] = None,
     cache: Annotated[
         Path | None,
         typer.Option(
-            help="Sentences and documents larger than memory: a folder for their ids; training reads DATA once and "
-            "streams over it, and a run that was stopped continues by the same command.",
+            help="Sentences and documents larger than memory: a folder for their ids. Training reads DATA once and "
+            "streams from the folder; the same command continues an interrupted run.",
             metavar="DIR",
         ),
     ] = None,
@@ -174,7 +178,7 @@ def command(
         str | None,
         typer.Option(
             help="Taggers and classifiers: train in shards on threads, processes or ray; see docs/scale.md. The model "
-            "is the same for any number of workers. A run that was interrupted is continued by the same command.",
+            "is the same for any number of workers. The same command continues an interrupted run.",
             metavar="NAME",
         ),
     ] = None,
@@ -276,7 +280,7 @@ def _train(kind: Kind, asked: TrainRequest, sharding: Sharding | None = None) ->
     if asked.rules is not None:
         estimator.rules = read_rules(asked.rules)
     estimator.sharding = sharding
-    dev = corpora.get("dev") if asked.self_train is None else None  # there it judges, and nothing else
+    dev = corpora.get("dev") if asked.self_train is None else None  # self-training uses it only to judge
     accuracy: list[dict[str, float]] = []
     with progress_bar() as listener, clock() as took:
         watched = corpora if asked.report is not None else {}
@@ -292,7 +296,7 @@ def _train(kind: Kind, asked: TrainRequest, sharding: Sharding | None = None) ->
             raise kind.located(e, asked.data, told) from None
         judged = None
         if asked.self_train is not None:
-            judged = _self_trained(kind, asked, settings, corpora, estimator, listener)
+            judged = _self_train(kind, asked, settings, corpora, estimator, listener)
             if judged.kept:
                 estimator, accuracy = judged.model, []
     scores = {name: kind.scores_of(kind.tally(estimator, corpus)) for name, corpus in corpora.items()}
@@ -341,7 +345,7 @@ def _train_cached(
 
 
 def _single_label(facts: dict[str, int], estimator: Any) -> list[str]:
-    """A remark on training data that has the same label everywhere."""
+    """A remark on training data with a single label."""
     if facts.get("labels") != 1:
         return []
     return [
@@ -359,11 +363,11 @@ def _refuse_without_self_training(asked: TrainRequest) -> None:
     detect(asked.self_train, texts=True)  # a file that cannot be read is refused before training
     if asked.stop_on_dev:
         raise ConfigError(
-            "--stop-on-dev cannot be combined with --self-train, whose held-out data judges alone"
+            "--stop-on-dev cannot be combined with --self-train, which uses the held-out data to judge"
         )
 
 
-def _self_trained(
+def _self_train(
     kind: Kind,
     asked: TrainRequest,
     settings: dict[str, Any],
@@ -371,7 +375,7 @@ def _self_trained(
     supervised: Any,
     listener: Listener,
 ) -> SelfTraining:
-    """Self-training on a file of unlabelled rows, judged."""
+    """Self-train on a file of unlabelled rows, and judge the result on held-out data."""
     assert asked.self_train is not None
     if not kind.calibration(supervised):
         warn_about_data(
@@ -396,7 +400,7 @@ def _self_trained(
 
 
 def _by_knob(kind: Kind, recipe: str | None, settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings with the short names that the recipe does not have turned into its knobs."""
+    """The settings, with short names that the recipe lacks translated to its knobs."""
     name = recipe or kind.default
     known = kind.settings_of(name)
     short = {k: v for k, v in settings.items() if k not in known and k in SHORT}

@@ -24,9 +24,9 @@ from chaffinch.lab.recipe_comparison import RecipeComparison, compare_recipes
 from chaffinch.lab.size_search import parsed_size, smallest
 from chaffinch.progress import Progress, gap_share, objective
 
-FAR = 0.9  # a gap above this share of the objective is told as a warning
+FAR = 0.9  # a gap above this share of the objective raises a warning
 Scores = dict[str, dict[str, float]]
-"""Part of the data -> score -> value."""
+"""Split of the data -> score -> value."""
 
 
 @dataclass
@@ -52,7 +52,7 @@ def flat(scores: Scores) -> dict[str, float]:
 
 
 def tell_estimate(kind: Kind, asked: TrainRequest, told: Mapping[str, str]) -> None:
-    """Say on stderr what training on large files will need, before it begins."""
+    """Print on stderr the time and memory that training on large files will need, before it begins."""
     found = estimate(kind, asked.data, told, recipe=asked.recipe, features=asked.features)
     if found is not None:
         err.print(found.told(asked.cache))
@@ -68,7 +68,7 @@ def keep_trained(
     accuracy: Sequence[dict[str, float]] = (),
     further: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the model, draw its learning curve if requested, and report what was trained.
+    """Write the model, draw its learning curve if requested, and print the scores.
 
     facts:       the size of the training data, such as {"sentences": 8936}
     calibration: the calibration scores; empty if the model was not calibrated
@@ -141,7 +141,7 @@ def told_shards(shards: Mapping[str, Any]) -> str:
 
 
 def show_self_training(kind: Kind, found: SelfTraining) -> None:
-    """The curve of self-training, the kept row bold, and the verdict."""
+    """Print the curve of self-training, the kept row in bold, and the verdict."""
     shown = Table(box=None, header_style="bold", pad_edge=False)
     for name in ("model", "rows added", found.key, "95 %", "gain", "interval"):
         shown.add_column(name, justify="left" if name == "model" else "right", no_wrap=True)
@@ -162,7 +162,7 @@ def show_self_training(kind: Kind, found: SelfTraining) -> None:
 def compare_and_keep(
     kind: Kind, asked: TrainRequest, settings: dict[str, Any], corpora: dict[str, Any]
 ) -> None:
-    """Train several recipes, show the table, write the page, keep the best. Knobs go to the recipes that have them."""
+    """Train several recipes, print a table, write a page, keep the best; a knob goes to the recipes that have it."""
     names = str(asked.compare)
     further = {k.name for _, config in kind.knobs for k in knobs(config)}
     shared = {k: v for k, v in settings.items() if k in further}
@@ -246,7 +246,7 @@ def _with_dev(kind: Kind, corpora: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _show_comparison(found: RecipeComparison) -> None:
-    """The table, best row bold."""
+    """Print the table, the best row in bold."""
     shown = Table(box=None, header_style="bold", pad_edge=False)
     for i, name in enumerate(found.head()):
         shown.add_column(name, justify="left" if i == 0 else "right", no_wrap=True)
@@ -256,7 +256,7 @@ def _show_comparison(found: RecipeComparison) -> None:
 
 
 def _best(history: Sequence[Progress]) -> str:
-    """Which pass was kept, if held-out data chose one."""
+    """The kept pass, if held-out data chose one."""
     scored = [p for p in history if "dev" in p.scores]
     if not scored:
         return ""
@@ -265,7 +265,7 @@ def _best(history: Sequence[Progress]) -> str:
 
 
 def _gap(estimator: Any) -> str:
-    """How far the weights are from the optimum at most, and whether that is within the tolerance."""
+    """The largest possible distance of the weights from the optimum, and whether it is within the tolerance."""
     share = gap_share(estimator.history_)
     if share is None:
         return ""

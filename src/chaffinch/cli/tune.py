@@ -8,6 +8,7 @@ import typer
 from rich.table import Table
 
 from chaffinch.cli.console import out, print_json, progress_bar
+from chaffinch.cli.flags import WAS_OUT
 from chaffinch.cli.lab_flags import (
     FeaturesFlag,
     FolderFlag,
@@ -27,10 +28,10 @@ from chaffinch.lab import Tuned, bench, presets, tune
 from chaffinch.lab.tuning import Trial, space_of, written_space
 
 EXAMPLES = """
-chaffinch tune -d reviews --time 60s -o best.toml
-chaffinch tune train.conll --dev dev.conll --recipe crf --trials 27 -o crf.toml
-chaffinch tune -d ingredients --recipe crf -p c2 -v 0.1..10 --order 1 --trials 9 -o c2.json
-chaffinch tune large.conll --recipe crf --trials 27 --engine ray -o crf.toml
+chaffinch tune -d reviews --time 60s --preset best.toml
+chaffinch tune train.conll --dev dev.conll --recipe crf --trials 27 --preset crf.toml
+chaffinch tune -d ingredients --recipe crf -p c2 -v 0.1..10 --order 1 --trials 9 --preset c2.json
+chaffinch tune large.conll --recipe crf --trials 27 --engine ray --preset crf.toml
 chaffinch preset best.toml -o best.chaff
 """
 
@@ -56,7 +57,7 @@ def command(
     output: Annotated[
         str | None,
         typer.Option(
-            "--out", "--output", "-o", help="File to write the preset to: .toml or .json.", metavar="PRESET"
+            "--preset", *WAS_OUT, help="File to write the preset to: .toml or .json.", metavar="PRESET"
         ),
     ] = None,
     time: Annotated[str | None, typer.Option(help="Time limit: 60s, 5m, 1h.")] = None,
@@ -165,9 +166,9 @@ def _seconds(text: str) -> float:
 
 
 def _show(found: Tuned, dataset: str) -> None:
-    """The best trials on all data, then those that were dropped early."""
+    """The best trials on all data, then those that were stopped early."""
     shown = Table(box=None, header_style="bold", pad_edge=False)
-    for name in ("trial", "data", found.score, "seconds", "recipe and what was drawn"):
+    for name in ("trial", "data", found.score, "seconds", "recipe and sampled settings"):
         shown.add_column(name, justify="left" if name.startswith("recipe") else "right")
     ranked = sorted(found.trials, key=lambda t: (-t.share, -t.score, t.number))
     for trial in ranked[:SHOWN]:
@@ -188,8 +189,8 @@ def _show(found: Tuned, dataset: str) -> None:
 
 
 def _told(trial: Trial) -> str:
-    drawn = ", ".join(f"{k}={v}" for k, v in trial.settings.items())
-    return f"{trial.recipe}: {drawn}" if drawn else f"{trial.recipe} as it is"
+    sampled = ", ".join(f"{k}={v}" for k, v in trial.settings.items())
+    return f"{trial.recipe}: {sampled}" if sampled else f"{trial.recipe} with the given settings"
 
 
 def _as_json(found: Tuned, path: Path | None) -> dict[str, Any]:
