@@ -190,7 +190,7 @@ def _show(found: Tuned, dataset: str) -> None:
 
 def _told(trial: Trial) -> str:
     sampled = ", ".join(f"{k}={v}" for k, v in trial.settings.items())
-    return f"{trial.recipe}: {sampled}" if sampled else f"{trial.recipe} with the given settings"
+    return f"{trial.recipe}: {sampled}" if sampled else f"{trial.recipe} unchanged"
 
 
 def _as_json(found: Tuned, path: Path | None) -> dict[str, Any]:
