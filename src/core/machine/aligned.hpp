@@ -36,17 +36,17 @@ template <class Real> CHAFFINCH_INLINE void put(Real* to, const Pack<Real>& pack
     std::memcpy(to, &pack, sizeof pack);
 }
 
-// Lanes are folded in halves: four and four, two and two, one and one.
+// Across the lanes, always in the same order: 0-3 with 4-7, then 0-1 with 2-3, then 0 with 1.
 static_assert(lanes == 8);
 
-CHAFFINCH_INLINE float largest(const Pack<float>& pack) {
-    Pack<float> other = __builtin_shufflevector(pack, pack, 4, 5, 6, 7, 0, 1, 2, 3), found = pack > other ? pack : other;
+template <class Lanes> CHAFFINCH_INLINE auto largest(const Lanes& pack) {
+    Lanes other = __builtin_shufflevector(pack, pack, 4, 5, 6, 7, 0, 1, 2, 3), found = pack > other ? pack : other;
     other = __builtin_shufflevector(found, found, 2, 3, 0, 1, 6, 7, 4, 5), found = found > other ? found : other;
     return found[0] > found[1] ? found[0] : found[1];
 }
 
-CHAFFINCH_INLINE float total(const Pack<float>& pack) {
-    Pack<float> sum = pack + __builtin_shufflevector(pack, pack, 4, 5, 6, 7, 0, 1, 2, 3);
+template <class Lanes> CHAFFINCH_INLINE auto total(const Lanes& pack) {
+    Lanes sum = pack + __builtin_shufflevector(pack, pack, 4, 5, 6, 7, 0, 1, 2, 3);
     sum += __builtin_shufflevector(sum, sum, 2, 3, 0, 1, 6, 7, 4, 5);
     return sum[0] + sum[1];
 }

@@ -87,7 +87,7 @@ CHAFFINCH_INLINE void trace_columns(MaxProgramme<Real>& p, std::int64_t c, std::
             score += w;
             most = score > most ? score : most;
         }
-        const Real top = across_max<Real>(most);
+        const Real top = machine::largest(most);
         machine::Pack<Number> first = none; // of each lane, of the sources that reach the maximum
         for (std::int64_t k = p.S - machine::lanes; k >= 0; k -= machine::lanes) {
             machine::get<Real>(score, source + k), machine::get<Real>(w, column + k);
@@ -95,7 +95,7 @@ CHAFFINCH_INLINE void trace_columns(MaxProgramme<Real>& p, std::int64_t c, std::
             first = score == top ? lanes + static_cast<Number>(k) : first;
         }
         // As of trace: 0 if no source has a score, which sums beyond the largest float may lead to.
-        c = top > MaxPlus<Real>::zero ? static_cast<std::int64_t>(-across_max<Number>(-first)) : 0;
+        c = top > MaxPlus<Real>::zero ? static_cast<std::int64_t>(-machine::largest(-first)) : 0;
     }
     labels[0] = static_cast<std::int32_t>(c);
 }

@@ -100,7 +100,7 @@ CHAFFINCH_INLINE Real row_product(const MaxPlus<Real>&, const Real* a, const Rea
         u += v;
         best = u > best ? u : best;
     }
-    return across_max<Real>(best);
+    return machine::largest(best);
 }
 template <class Real>
 CHAFFINCH_INLINE Real row_product(const SumProduct<Real>&, const Real* a, const Real* b, const Real* f, SplitRange k) {
@@ -109,7 +109,7 @@ CHAFFINCH_INLINE Real row_product(const SumProduct<Real>&, const Real* a, const 
         machine::get<Real>(u, a + m), machine::get<Real>(v, b + m), machine::get<Real>(w, f + m);
         sum += (u * v) * w;
     }
-    return across_sum<Real>(sum);
+    return machine::total(sum);
 }
 
 // row[A] (+)= x (x) w[A] for the parents of a run

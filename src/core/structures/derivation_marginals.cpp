@@ -63,7 +63,7 @@ CHAFFINCH_INLINE double sum_of(std::span<const Grammar::Run> runs, const double*
             machine::get<double>(u, own + run.parent + m), machine::get<double>(v, rule + run.first + m);
             sum += u * v;
         }
-    return across_sum<double>(sum);
+    return machine::total(sum);
 }
 
 // False if the range of doubles may not do.

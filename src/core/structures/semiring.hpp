@@ -19,23 +19,6 @@
 
 namespace chaffinch::structures {
 
-// Across the lanes, always in the same order: 0-3 with 4-7, then 0-1 with 2-3, then 0 with 1.
-static_assert(machine::lanes == 8);
-
-template <class Real> CHAFFINCH_INLINE Real across_max(const machine::Pack<Real>& pack) {
-    machine::Pack<Real> all = __builtin_shufflevector(pack, pack, 4, 5, 6, 7, 0, 1, 2, 3), other;
-    all = pack > all ? pack : all;
-    other = __builtin_shufflevector(all, all, 2, 3, 0, 1, 6, 7, 4, 5);
-    all = all > other ? all : other;
-    return all[0] > all[1] ? all[0] : all[1];
-}
-
-template <class Real> CHAFFINCH_INLINE Real across_sum(const machine::Pack<Real>& pack) {
-    machine::Pack<Real> all = pack + __builtin_shufflevector(pack, pack, 4, 5, 6, 7, 0, 1, 2, 3);
-    all += __builtin_shufflevector(all, all, 2, 3, 0, 1, 6, 7, 4, 5);
-    return all[0] + all[1];
-}
-
 // The largest of a row; -inf if there is none.
 template <class Real> CHAFFINCH_INLINE Real row_max(const Real* x, std::int64_t S) {
     machine::Pack<Real> most, next;
@@ -44,7 +27,7 @@ template <class Real> CHAFFINCH_INLINE Real row_max(const Real* x, std::int64_t 
         machine::get<Real>(next, x + k);
         most = next > most ? next : most;
     }
-    return across_max<Real>(most);
+    return machine::largest(most);
 }
 
 template <class Real> CHAFFINCH_INLINE Real row_sum(const Real* x, std::int64_t S) {
@@ -54,7 +37,7 @@ template <class Real> CHAFFINCH_INLINE Real row_sum(const Real* x, std::int64_t 
         machine::get<Real>(next, x + k);
         sum += next;
     }
-    return across_sum<Real>(sum);
+    return machine::total(sum);
 }
 
 // The sum over y of x[y] z[y].
@@ -65,7 +48,7 @@ template <class Real> CHAFFINCH_INLINE Real row_dot(const Real* x, const Real* z
         machine::get<Real>(b, z + k);
         sum += a * b;
     }
-    return across_sum<Real>(sum);
+    return machine::total(sum);
 }
 
 inline constexpr double impossible = -std::numeric_limits<double>::infinity();
