@@ -36,7 +36,7 @@ class SpanReader {
     const SpanRules& rules_;
     Tag before_;
     std::int64_t begin_ = 0;
-    // A loose reader is always open: it may end a span that never started, which began where the last one did.
+    // A loose reader is always open: it may end a span that never started; that span begins where the last one began.
     bool open_;
 };
 
@@ -133,7 +133,7 @@ void count(std::span<const std::int32_t> y, std::span<const std::int32_t> y_hat,
         counts.add(2);
         counts.add(3, right == T ? 1 : 0);
         if (!tags.empty()) {
-            // A place for the boundary after each sentence, so that no two sentences share a position.
+            // Leaves one position for the boundary after each sentence, so that no two sentences share a position.
             const auto shift = static_cast<std::int64_t>(n);
             for (std::int64_t t = ptr[n]; t < ptr[n + 1]; ++t) matcher.step(tags[y[t]], tags[y_hat[t]], t + shift);
             matcher.step(boundary, boundary, ptr[n + 1] + shift);

@@ -1,4 +1,4 @@
-// Counting spans in two label sequences, under rules given as tables: the conventions themselves are data.
+// Counts spans in two label sequences under rules given as tables: the conventions are data.
 #pragma once
 
 #include "sentence_counts.hpp"
@@ -22,9 +22,9 @@ struct Tag {
 struct SpanRules {
     static constexpr std::uint8_t starts = 1, ends = 2, inside = 4;
     std::span<const std::uint8_t> cells; // [prefixes][prefixes][2] bits of the three above
-    // Loose: a span ends wherever the table says so. Else: only if it started and was inside ever since.
+    // Loose: a span ends wherever the table says so. Otherwise it ends only if it started and never left the inside.
     bool loose;
-    // conlleval counts a span where it starts and calls it correct while it streams by.
+    // conlleval counts a span at its start and marks it correct at its end, while streaming.
     bool streamed;
     std::int32_t boundary_type; // the type of the O between sentences
     std::int32_t first_type;    // and of the O before the first one

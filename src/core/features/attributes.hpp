@@ -28,7 +28,7 @@ class AttributeIndex {
     std::int32_t find(std::string_view name) const { return names_.find(name); }
     std::int32_t intern(std::string_view name) { return names_.intern(name); }
 
-    // Adds an attribute to the token that is being read. growing: names that are new get an id; else they are left out.
+    // Adds an attribute to the token that is being read. growing: new names get an id; otherwise they are ignored.
     void add(std::string_view name, float value, bool growing, AttributeRows& rows) {
         const std::uint64_t hash = text::hash_bytes(name);
         const std::int32_t id = growing ? names_.intern_hashed(name, hash) : names_.find_hashed(name, hash);
@@ -39,7 +39,8 @@ class AttributeIndex {
     // The token is complete.
     void end_token(AttributeRows& rows) const { rows.ptr.push_back(static_cast<std::int64_t>(rows.ids.size())); }
 
-    // Rows of another index in ids of this one, names numbered as they are met; unknown names are left out unless growing.
+    // Rows of another index in ids of this one, names numbered in order of first sight; unknown names are ignored
+    // unless growing.
     AttributeRows translated(const AttributeIndex& from, std::span<const std::int64_t> ptr, // need not start at 0
                              std::span<const std::int32_t> ids, const float* values, bool growing);
 

@@ -63,7 +63,7 @@ Elsewhere find_elsewhere(std::span<const std::int64_t> ptr, std::span<const std:
             if (out.run_of[t] < 0) return;
             if (u.last >= 0) {
                 out.nearest[t] = u.last;
-                // The next use of the one before: nearer than its own one before?
+                // This is the next use after the last one: is it nearer than that one's previous use?
                 const std::int32_t before = out.nearest[u.last];
                 if (before < 0 || sentence[t] - sentence[u.last] < sentence[u.last] - sentence[before])
                     out.nearest[u.last] = t;

@@ -1,4 +1,4 @@
-// The other uses of a word in its document: how they are written, and the runs of capitals they stand in.
+// The other uses of a word in its document: their capitalisation, and the runs of capitalised words around them.
 #pragma once
 
 #include "word_functions.hpp"

@@ -1,4 +1,4 @@
-// Documents as rows of weighted features, and the two ways in which learners touch the weights of a row.
+// Documents as rows of weighted features, and the two operations of learners on the weights of a row.
 //
 //   gather   s[y]    = sum over the features f of example n of  v_f w[f][y]
 //   scatter  w[f][y] += v_f d[y]  for the same features
@@ -20,7 +20,7 @@ struct Examples {
     std::int64_t F = 0;                 // features; row F of w is the bias
     float bias = 0;
     std::span<const float> by_feature = {}; // [F], or empty
-    std::span<const float> by_row = {};     // [N], where there is one by feature
+    std::span<const float> by_row = {};     // [N], if there is a value by feature
 
     std::int64_t N() const { return static_cast<std::int64_t>(ptr.size()) - 1; }
     // The value of cell k, which is in row n.
@@ -39,7 +39,7 @@ inline float squared_norm(const Examples& x, std::int64_t n) {
 
 namespace rows {
 
-constexpr std::int64_t ahead = 8; // rows of w lie far apart: ask for those of a few features ahead
+constexpr std::int64_t ahead = 8; // rows of w lie far apart: prefetch those of the next features
 
 // The values of the cells of row n.
 struct Values {
@@ -55,8 +55,8 @@ struct Values {
     }
 };
 
-// P packs of lanes in registers, from column `first` of rows of stride S. Inlined, so that a caller compiled for several
-// generations of vector units has it in each. Odd and even cells are summed apart, so that one need not wait for the other.
+// P packs of lanes in registers, from column `first` of rows of stride S. Inlined into every clone of the caller. Odd
+// and even cells have separate sums, which do not depend on each other.
 template <int P>
 CHAFFINCH_INLINE void gather_packs(const Examples& x, std::int64_t n, const float* w, std::int64_t S, float* out) {
     machine::Pack<float> even[P] = {}, odd[P] = {};
@@ -111,7 +111,7 @@ template <int P> struct Packs {
     static constexpr int count = P;
 };
 
-// `packs` for each stretch of columns [0, S) from y on, four packs at a time and then the rest.
+// Calls `packs` for column ranges from y on that cover [0, S): four packs at a time, then the rest.
 template <class Do> CHAFFINCH_INLINE void by_packs(std::int64_t S, const Do& packs) {
     std::int64_t y = 0;
     for (; S - y >= 4 * machine::lanes; y += 4 * machine::lanes) packs(Packs<4>{}, y);

@@ -35,7 +35,7 @@ void make_keys(const Stage &stage, const Frame &frame, std::size_t first, std::s
     }
 }
 
-// The keys of one offset of a window: a value inside the sentence that no offset before it had.
+// The keys of one offset of a window: a value inside the sentence that no earlier offset had.
 void make_window_keys(const TemplateTables &t, std::size_t slot, const Frame &frame, std::size_t first,
                       std::size_t n, Keys &keys) {
     const std::int32_t *value = frame.column(t.atoms[0].column).data();
@@ -124,7 +124,7 @@ void TokenRows::reserve(std::size_t n) {
 
 void TokenRows::shrink(std::size_t n) {
     void *kept = std::realloc(ids.get(), std::max<std::size_t>(n, 1) * sizeof(std::int32_t));
-    if (kept == nullptr) return; // what is there is still whole
+    if (kept == nullptr) return; // the old memory is still valid
     (void)ids.release();
     ids.reset(static_cast<std::int32_t *>(kept));
 }

@@ -30,7 +30,7 @@ struct Frame {
     }
 };
 
-// How far templates look to either side, and whether what lies beyond a sentence has ids of its own: the mark
+// How far templates look to either side, and whether positions outside a sentence have ids of their own: the mark
 // d to the left of the first token has id n + d - 1, d to the right of the last n + left + d - 1, where n is
 // the number of values of the column.
 struct Margins {
@@ -50,7 +50,7 @@ void lay_out(std::span<const std::int64_t> ptr, std::size_t columns, const Margi
 // Fills the margins of column c, which has n values.
 void fill_margins(std::size_t c, std::int32_t n, const Margins &margins, Frame &frame);
 
-// Rows of ids, as many as there are, in memory that can shrink without a copy.
+// Rows of ids in memory that can shrink without a copy.
 struct TokenRows {
     std::vector<std::int64_t> ptr; // [T+1]
     std::unique_ptr<std::int32_t[], decltype(&std::free)> ids{nullptr, &std::free};

@@ -106,8 +106,7 @@ std::int32_t FeatureEngine::describe(std::int32_t source, std::string_view text,
             words.phrase.push_back(design_.phrases.word(design_.phrases.fold() ? word_.lower() : text));
         if (reads_elsewhere_) words.lower.push_back(words.lowers.intern(word_.lower()));
     }
-    // Every value is made and its place in its table asked for before the first is looked up, so that the
-    // tables are loaded at the same time.
+    // All values are computed and their slots prefetched before the first lookup, so that the tables load in parallel.
     asked_.clear();
     asked_text_.clear();
     for (const std::size_t c : of_source_[source]) {
@@ -244,7 +243,7 @@ TokenRows FeatureEngine::find(const Tokens &tokens, std::size_t threads,
                           observations.data() + from * L);
     });
     std::size_t end = 0;
-    for (std::size_t b = 0; b < written.size(); ++b) { // blocks move down, never past what is still to move
+    for (std::size_t b = 0; b < written.size(); ++b) { // blocks move down and never overwrite a block still to be moved
         const std::int32_t *from = rows.ids.get() + static_cast<std::size_t>(tokens.ptr[blocks[b]]) * slots_;
         std::copy(from, from + written[b], rows.ids.get() + end);
         end += written[b];

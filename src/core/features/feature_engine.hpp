@@ -31,7 +31,7 @@ struct Clusters {
     text::Interner paths;
 };
 
-// All that is decided before any text is seen.
+// The settings fixed before any text is seen.
 struct Design {
     std::int32_t sources = 0; // source 0 is the word itself
     std::vector<WordColumn> words;
@@ -46,7 +46,7 @@ struct Design {
     Clusters clusters;
 };
 
-// The distinct words of one source and what every column says of them.
+// The distinct words of one source and their value in every column.
 struct Words {
     text::Interner texts;
     std::vector<std::vector<std::int32_t>> values; // [word columns][words], only those of the source
@@ -56,7 +56,7 @@ struct Words {
     text::Interner lowers;
 };
 
-// Sentences as ids into Words, one column per source; -1 where a token has nothing there.
+// Sentences as ids into Words, one column per source; -1 if a token has no value.
 struct Tokens {
     std::span<const std::int64_t> ptr; // [N+1]
     std::vector<std::span<const std::int32_t>> ids;
@@ -66,7 +66,7 @@ struct Tokens {
     std::size_t sentences() const { return ptr.size() - 1; }
     std::size_t size() const { return static_cast<std::size_t>(ptr.back()); }
 
-    // The sentence after `from` up to which there are about `most` tokens; a document is not cut in two.
+    // The end of a run of sentences from `from` with about `most` tokens; documents are not split.
     std::size_t stretch(std::size_t from, std::int64_t most) const {
         std::size_t to = from + 1;
         while (to < sentences() &&
@@ -76,7 +76,7 @@ struct Tokens {
     }
 };
 
-// What an index is made of, enough to build it anew.
+// The contents of an index, enough to rebuild it.
 struct IndexState {
     std::vector<std::uint16_t> feature_template; // [F]
     std::vector<std::uint64_t> feature_key;      // [F]
@@ -105,8 +105,8 @@ class FeatureEngine {
     // Words ---------------------------------------------------------------------------------------------
     Words words() const;
 
-    // The number of a word in `words`, described now if it is new: every native column gets its value. While
-    // `growing`, values that are new get ids; afterwards they are -1. `lower` is for words beyond ASCII.
+    // The number of a word in `words`; a new word is described first: every native column gets its value. While
+    // `growing`, new values get ids; afterwards they are -1. `lower` is for words beyond ASCII.
     std::int32_t describe(std::int32_t source, std::string_view text, std::string_view lower, bool growing,
                           Words &words);
 
@@ -124,20 +124,20 @@ class FeatureEngine {
     TokenRows fit(const Tokens &tokens, std::int32_t min_count, std::size_t threads,
              std::vector<std::int32_t> &observations);
 
-    // The same in parts, for a text that is not in memory as a whole: runs of all parts are seen first, then features are
-    // counted part by part, then the index is frozen. All words were described before, with `growing`.
+    // The same in parts, for a text larger than memory: first see the runs of all parts, then count features part by
+    // part, then freeze the index. All words must have been described before, with `growing`.
     void see_runs(const Tokens &tokens) { find_runs(tokens); }
     bool reads_runs() const { return reads_runs_; }
     void open() { open_tables(); }
     void tally(const Tokens &tokens, std::size_t threads);
-    std::vector<std::int64_t> rare(std::size_t most) const; // how many features were counted once, twice, ... so far
+    std::vector<std::int64_t> rare(std::size_t most) const; // number of features counted once, twice, ... so far
     void close(std::int32_t min_count);
 
-    // Takes further text into the index: every feature keeps its id, those that are new come after them, whatever their
-    // count. The words of the tokens must have been described with `growing`.
+    // Adds further text to the index: every feature keeps its id, and new features follow, whatever their count. The
+    // words of the tokens must have been described with `growing`.
     TokenRows grow(const Tokens &tokens, std::size_t threads, std::vector<std::int32_t> &observations);
 
-    // Takes features out of the frozen index; the others keep their order. keep [F]
+    // Removes features from the frozen index; the others keep their order. keep [F]
     void prune(std::span<const std::uint8_t> keep);
 
     // Looks up with the frozen index.

@@ -1,4 +1,4 @@
-// How a frozen index of the feature engine takes in further text: what it holds keeps its ids, what is new comes after.
+// Growth of the feature engine's frozen index by further text: known features keep their ids, new ones follow.
 #include "feature_engine.hpp"
 
 #include "parallel.hpp"
@@ -30,7 +30,7 @@ void read_key(const TemplateTables &t, std::uint64_t key, std::span<const std::s
     }
 }
 
-// The key of these values in the last stage; joins before it are given an id now if they have none.
+// The key of these values in the last stage; joins before it get an id if they have none.
 std::uint64_t enter(TemplateTables &t, const std::vector<std::int32_t> &values) {
     std::int32_t id = 0;
     std::size_t at = 0;
@@ -56,7 +56,7 @@ TokenRows FeatureEngine::grow(const Tokens &tokens, std::size_t threads, std::ve
         for (std::size_t s = 0; s < tables_[i].tables.size(); ++s)
             tables_[i].tables[s].expect(static_cast<std::size_t>(old_tables[i].tables[s].size()));
 
-    // A value beyond those of its column is a mark of the boundary, or "none", and moves with their number.
+    // A value beyond those of its column is a boundary mark or "none"; it shifts with the number of values.
     const auto moved = [&](const Atom &atom, std::int32_t value) {
         const auto c = static_cast<std::size_t>(atom.column);
         const bool last = has_none(c) && value == old_sizes[c] - 1;
@@ -102,7 +102,7 @@ TokenRows FeatureEngine::grow(const Tokens &tokens, std::size_t threads, std::ve
 
     TokenRows rows = count(tokens, threads, observations);
 
-    // What is new: features after all others, by template and first sight; observations after those of their template.
+    // New features follow all others, by template and first sight; new observations follow those of their template.
     std::vector<std::vector<std::uint64_t>> keys(tables_.size());
     for (std::size_t i = 0; i < tables_.size(); ++i) keys[i] = tables_[i].features().keys();
     state_.feature_template = old.feature_template;

@@ -14,7 +14,7 @@ void FeatureEngine::open_tables() {
         tables_.emplace_back(t, radix, t.atoms.empty() ? 0 : n_values(t.atoms[0].column));
 }
 
-// The tables from the state; any key that does not fit its template is refused.
+// Builds the tables from the state; a key that does not fit its template is an error.
 void FeatureEngine::rebuild_tables() {
     const auto refuse = [] {
         throw std::invalid_argument("the feature index has a key that no template makes");

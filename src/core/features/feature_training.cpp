@@ -1,4 +1,4 @@
-// How the feature engine builds its index from a training text.
+// Builds the feature engine's index from a training text.
 #include "feature_engine.hpp"
 
 #include "parallel.hpp"
@@ -38,7 +38,7 @@ void FeatureEngine::close(std::int32_t min_count) {
     freeze(min_count, renumbered);
 }
 
-// Runs of capitalised words that are new get ids.
+// Gives ids to new runs of capitalised words.
 void FeatureEngine::find_runs(const Tokens &tokens) {
     if (!reads_runs_) return;
     const Words &words = *tokens.words[0];
@@ -88,7 +88,7 @@ TokenRows FeatureEngine::count(const Tokens &tokens, std::size_t threads, std::v
     return rows;
 }
 
-// From ids of first sight to final ones: rows close ranks, what has no final id is left out.
+// Replaces first-sight ids by final ones and compacts the rows; features without a final id are dropped.
 void FeatureEngine::renumber(const std::vector<std::vector<std::int32_t>> &renumbered, TokenRows &rows,
                              std::vector<std::int32_t> &observations) const {
     const std::size_t L = labelled_.size();
@@ -114,9 +114,9 @@ void FeatureEngine::renumber(const std::vector<std::vector<std::int32_t>> &renum
         }
 }
 
-// Final ids: features in order of falling count (of equal count: by template, then by first sight), so that
-// those met most lie together; observations likewise, each label template for itself. What was seen fewer
-// than min_count times has none.
+// Final ids: features in order of falling count (of equal count: by template, then by first sight), so that frequent
+// features lie together; observations likewise, separately for each label template. Features seen fewer than min_count
+// times get no id.
 void FeatureEngine::freeze(std::int32_t min_count, std::vector<std::vector<std::int32_t>> &renumbered) {
     renumbered.assign(tables_.size(), {});
     std::vector<std::vector<std::uint64_t>> keys(tables_.size());

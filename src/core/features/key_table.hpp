@@ -1,4 +1,4 @@
-// Exact 64-bit keys to dense int32 ids, in order of first sight; counted while it grows.
+// Maps exact 64-bit keys to dense int32 ids, in order of first sight; counts keys while it grows.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace chaffinch::features {
 
-// Keys come from one template and are smaller than a span known beforehand. A small span is stored as a plain
-// array; a large one by open addressing with linear probing, at most 70 % full while it grows.
+// Keys come from one template and are smaller than a known bound, the span. A table with a small span is a plain array;
+// with a large one it uses open addressing with linear probing, at most 70 % full while it grows.
 class KeyTable {
   public:
     static constexpr std::int32_t absent = -1;
@@ -40,7 +40,7 @@ class KeyTable {
             if (slots_[i].key == key || slots_[i].key == no_key) return slots_[i].id;
     }
 
-    // Start to load what `find` or `count` will look at.
+    // Prefetches what `find` or `count` will read.
     void prefetch(std::uint64_t key) const {
         if (!dense_)
             __builtin_prefetch(&slots_[place(key) & (slots_.size() - 1)], 1);

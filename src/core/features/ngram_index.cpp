@@ -10,7 +10,7 @@ namespace chaffinch::features {
 
 namespace {
 
-constexpr std::size_t chunk_bytes = std::size_t{1} << 17; // of text, whose symbols stay in cache
+constexpr std::size_t chunk_bytes = std::size_t{1} << 17; // of text, so that its symbols stay in cache
 
 std::uint8_t tag_of(std::uint64_t hash) { return static_cast<std::uint8_t>(0x80 | hash >> 57); }
 
@@ -104,8 +104,8 @@ NGramRows NGramIndex::rows(const text::Symbols& text, bool presence, std::size_t
     });
 }
 
-// block.ids: symbols of this index, or -1. Level by level: first ask memory for the tags of a whole document, then
-// for the slots of those that fit, then read them.
+// block.ids: symbols of this index, or -1. Level by level: prefetch the tags of a whole document, then the slots of
+// those that match, then read them.
 void NGramIndex::add_rows(const text::SymbolBlock& block, bool presence, NGramRows& out) const {
     struct Probe {
         std::uint64_t hash;
@@ -122,7 +122,7 @@ void NGramIndex::add_rows(const text::SymbolBlock& block, bool presence, NGramRo
         const std::uint32_t length = block.segments[end] - block.segments[begin];
         features.resize(std::size_t{length} * table_->depth);
         probes.resize(length);
-        std::size_t found = 0; // features are written, then counted if they are any: no branch to guess
+        std::size_t found = 0; // features are written, then counted if valid: no unpredictable branch
         for (std::uint32_t i = block.segments[begin]; i < block.segments[end]; ++i) {
             const std::int32_t f = symbols[i] < 0 ? -1 : features_[static_cast<std::size_t>(symbols[i])];
             features[found] = f;

@@ -1,4 +1,4 @@
-// The frozen index of n-grams: text met later gets the features that training kept, and no others.
+// The frozen index of n-grams: new text gets the features that training kept, and no others.
 #pragma once
 
 #include "ngrams.hpp"
@@ -33,7 +33,7 @@ class NGramIndex {
     // The hashed feature (see hashed_rows) of every feature's n-gram.
     std::vector<std::int64_t> buckets(std::uint64_t bucket_count) const;
 
-    // The index with feature f renamed to[f], or forgotten where that is -1. to: [F], below new_F
+    // The index with feature f renumbered to to[f], or dropped if that is -1. to: [F], below new_F
     NGramIndex renumbered(std::span<const std::int32_t> to, std::int64_t new_F) const;
 
   private:
@@ -44,12 +44,12 @@ class NGramIndex {
         std::int32_t node, feature;
     };
 
-    // Where an n-gram's node is found; made when it is first asked for, as learning does without.
+    // Finds an n-gram's node; built at the first lookup, since training does not need it.
     struct Table {
         std::once_flag made;
         std::vector<Slot> slots; // [power of two] linear probing, at most half full
-        std::vector<std::uint8_t> tags; // [slots] 0: empty; else seven bits of the key's hash, so that a key that is
-                                        // not there is seldom looked for in the slots, which fill no cache
+        std::vector<std::uint8_t> tags; // [slots] 0: empty; else seven bits of the key's hash, so that an absent key
+                                        // seldom needs a look at the slots, which do not fit in cache
         std::uint32_t depth = 1; // symbols in the longest n-gram
     };
 

@@ -1,4 +1,4 @@
-// Features of documents, as they come, to rows.
+// Builds rows from the features of documents.
 #pragma once
 
 #include "give_back.hpp"
@@ -22,7 +22,7 @@ inline void add_row(std::vector<std::int32_t>& features, std::vector<std::int32_
     std::int32_t before = -1;
     out.ids.resize(begin + features.size());
     if (!presence) out.values.resize(begin + features.size());
-    for (const std::int32_t f : features) { // without a branch on what is repeated, which nobody can guess
+    for (const std::int32_t f : features) { // without a branch on repeats, which would be unpredictable
         size += f != before;
         out.ids[size - 1] = f;
         if (!presence) out.values[size - 1] = f != before ? 1.0f : out.values[size - 1] + 1.0f;
@@ -46,7 +46,7 @@ template <class BlockRows> NGramRows gathered(std::size_t blocks, std::size_t th
     for (const NGramRows& part : parts) nnz += part.ids.size(), counted += part.values.size();
     out.ids.reserve(nnz);
     out.values.reserve(counted);
-    std::size_t freed = nnz; // cells whose memory may go back: first what the blocks were made of, then they themselves
+    std::size_t freed = nnz; // cells freed so far: first the blocks' scratch memory, then the blocks
     for (NGramRows& part : parts) {
         if (freed >= many_cells) {
             machine::give_back_memory();

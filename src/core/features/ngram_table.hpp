@@ -1,4 +1,4 @@
-// The table behind n-gram counting: distinct pairs of node and symbol, with what is counted of each.
+// The table behind n-gram counting: distinct pairs of node and symbol, with their counts.
 #pragma once
 
 #include "ngrams.hpp"
@@ -33,7 +33,7 @@ class NodeTable {
   public:
     std::vector<Node> nodes;
 
-    // occurrences: how many keys will be asked for, of which half differ, more or less.
+    // occurrences: the number of lookups; about half of the keys are distinct.
     explicit NodeTable(std::size_t occurrences) : slots_(std::bit_ceil(std::max<std::size_t>(occurrences, 64)), -1) {}
 
     void prefetch(const NGramKey& key) const { __builtin_prefetch(&slots_[key.hash & (slots_.size() - 1)]); }

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t most_partitions = 255;
 constexpr std::uint8_t nowhere = most_partitions;
 constexpr std::int64_t few_positions = 1 << 16, many_positions = 1 << 22;
-constexpr std::size_t ahead = 12, far_ahead = 48; // occurrences between asking memory for a slot, or a key, and reading it
+constexpr std::size_t ahead = 12, far_ahead = 48; // occurrences between prefetching a slot, or a key, and reading it
 
 enum NodeFlag : std::uint8_t { all_stops = 1, opens_word = 2, is_feature = 4 };
 
@@ -65,7 +65,7 @@ class Counter {
     }
 
     CountedNGrams counted() {
-        give_back(); // what cutting the texts left
+        give_back(); // memory left over from cutting the texts
         count_symbols();
         for (std::int32_t n = 2; n <= rule_.high; ++n) level(n);
         number_features();
@@ -74,7 +74,7 @@ class Counter {
         return std::move(out_);
     }
 
-    // Going through the free memory costs more than it is worth for a few texts.
+    // For few texts, returning free memory costs more than it gains.
     void give_back() const {
         if (positions_ >= many_positions) machine::give_back_memory();
     }
@@ -162,8 +162,8 @@ class Counter {
     // The node of the n-gram's first n-1 symbols, by position.
     const std::vector<std::int32_t>& before(std::int32_t n, std::size_t b) const { return n == 2 ? blocks_[b].ids : at_[b]; }
 
-    // Deals every n-gram whose prefix and suffix of n-1 symbols were kept: no other can be in enough documents. No branch
-    // depends on what could not be guessed.
+    // Deals every n-gram whose prefix and suffix of n-1 symbols were kept: no other can be in enough documents. It has
+    // no unpredictable branch.
     Dealt deal(std::int32_t n, std::size_t b) const {
         const text::SymbolBlock& block = blocks_[b];
         const std::vector<std::int32_t>& at = before(n, b);
@@ -179,7 +179,7 @@ class Counter {
             }
         for (std::size_t p = 0; p < P_; ++p) next[p + 1] += next[p];
         out.bounds.assign(next.begin(), next.begin() + static_cast<std::ptrdiff_t>(P_) + 1);
-        next[nowhere] = out.bounds.back(); // a last place that nobody reads
+        next[nowhere] = out.bounds.back(); // a last place that is never read
         out.starts.resize(out.bounds.back() + 1);
         for (std::uint32_t i = 0; i < out.partition.size(); ++i) {
             std::uint32_t& to = next[out.partition[i]];
@@ -189,7 +189,7 @@ class Counter {
         return out;
     }
 
-    // They are all over the block: memory is asked for each long before it is read.
+    // They are spread over the block: each is prefetched long before it is read.
     void gather_keys(std::int32_t n, std::size_t b, std::span<const std::uint32_t> starts, std::vector<NGramKey>& keys) const {
         const std::int32_t *at = before(n, b).data(), *ids = blocks_[b].ids.data() + n - 1;
         keys.resize(starts.size());
@@ -241,7 +241,7 @@ class Counter {
         return std::span(dealt.starts).subspan(dealt.bounds[p], dealt.bounds[p + 1] - dealt.bounds[p]);
     }
 
-    // The node at each position, or -1: what was dealt is taken up again in the same order.
+    // The node at each position, or -1, reading the dealt occurrences in the same order.
     std::vector<std::int32_t> nodes_at(Dealt&& dealt, const NodeNumbers& numbers) const {
         std::vector<std::int32_t> at(dealt.partition.size());
         std::array<std::uint32_t, most_partitions + 1> next{};
@@ -318,7 +318,7 @@ class Counter {
         return static_cast<std::uint8_t>((stop ? all_stops : 0) | (opens ? opens_word : 0));
     }
 
-    // What of a level's nodes are features, when the positions are no longer needed.
+    // The features among a level's nodes, once the positions are no longer needed.
     LevelRows features_at(std::size_t b, const std::vector<std::int32_t>& at) const {
         LevelRows rows{{0}, {}};
         std::uint32_t i = 0;
@@ -355,7 +355,7 @@ class Counter {
             at.resize(ids.size(), -1);
             std::size_t most = ids.size() + at.size();
             for (const LevelRows& level : between_[b]) most += level.nodes.size();
-            out.ids.reserve(most); // memory that is not written takes no room
+            out.ids.reserve(most); // unwritten memory is not resident
             std::uint32_t i = 0;
             for (std::size_t d = 0; d < ends_[b].size(); ++d) {
                 features.resize(2 * std::size_t{ends_[b][d] - i});

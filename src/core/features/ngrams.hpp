@@ -14,7 +14,7 @@ namespace chaffinch::features {
 struct NGramRows {
     std::vector<std::int64_t> ptr; // [N+1]
     std::vector<std::int32_t> ids; // [nnz]
-    std::vector<float> values;     // [nnz], or empty where presence alone was asked for
+    std::vector<float> values;     // [nnz], or empty if only presence was requested
 };
 
 // Which n-grams are features.
@@ -41,7 +41,7 @@ struct CountedNGrams {
     NGramRows rows;
 };
 
-// Takes the blocks of the symbols, whose memory is soon needed; their types stay.
+// Consumes the blocks of the symbols to free their memory; their types stay.
 CountedNGrams count_ngrams(text::Symbols& symbols, const NGramRule& rule, std::size_t threads);
 
 // A 64-bit mix of a node and a symbol.

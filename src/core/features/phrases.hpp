@@ -17,7 +17,7 @@ class Phrases {
     static constexpr std::int32_t most_lists = 64;
     static constexpr Lists all_lists = ~Lists{0};
 
-    // `fold`: words are compared lower-cased, and come so.
+    // `fold`: words are compared in lower case; callers pass them lower-cased.
     explicit Phrases(bool fold = true) : fold_(fold), at_end_(1, 0) {}
 
     bool fold() const { return fold_; }

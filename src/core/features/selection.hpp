@@ -22,7 +22,7 @@ void keep_columns(std::span<std::int64_t> ptr,      // [N+1] rewritten
                   std::span<const std::int32_t> to, // [F]
                   std::size_t threads);
 
-// Drops columns without renumbering the others; a block of columns with a norm gets the norm that it had.
+// Drops columns without renumbering the others; a block of columns with a norm is rescaled to its old norm.
 // Returns the number of cells that are left.
 std::int64_t thin_rows(std::span<const std::int64_t> ptr,    // [N+1]
                        std::span<const std::int32_t> ids,    // [nnz] rising in each row
@@ -49,7 +49,7 @@ void weigh(std::span<const std::int64_t> ptr, // [N+1]
            std::size_t threads,
            std::span<float> values);          // [nnz] counts in, weighted out
 
-// Of rows that hold every feature once with the value scale[id]: what their values are multiplied by to have norm 1.
+// For rows that hold every feature once with the value scale[id]: the factors that give them norm 1.
 void inverse_norms(std::span<const std::int64_t> ptr, // [N+1]
                    std::span<const std::int32_t> ids, // [nnz]
                    std::span<const float> scale,      // [F]

@@ -65,8 +65,8 @@ void mark_phrases(std::span<const std::int32_t> ids, const Phrases &phrases, Phr
     }
 }
 
-// What a column says of token t, by its use elsewhere; -1 if it has none. value(token): of the argument's column, for -1
-// that there is none.
+// The column's value for token t from another use of its word; -1 if there is none. value(token): of the argument's
+// column; value(-1): "none".
 template <class Value>
 std::int32_t of_another_use(const Elsewhere &uses, SentenceFunction function, std::size_t t, Value value) {
     const bool nearest =

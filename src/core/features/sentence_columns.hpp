@@ -34,8 +34,8 @@ enum class SentenceFunction : std::uint8_t {
     run,          // the run itself
     quoted,       // between quotation marks
     elsewhere,    // whether its word also occurs capitalised, or lower-cased, elsewhere in the document
-    // Of a capitalised word that stands capitalised elsewhere in the document, too:
-    elsewhere_before, // value of `argument` before the run of the nearest such use
+    // For a capitalised word that also occurs capitalised elsewhere in the document:
+    elsewhere_before, // value of `argument` before the run of the nearest such occurrence
     elsewhere_after,  // after it
     elsewhere_run,    // its place in the longest run among them, and the run's length
     elsewhere_first,  // value of `argument` at the first word of that run

@@ -1,4 +1,4 @@
-// Features of spans: what stands at their ends and beside them, how long they are, what is in them.
+// Features of spans: the values at their ends, beside and inside them, and their length.
 #pragma once
 
 #include "key_table.hpp"
@@ -16,14 +16,15 @@ struct SpanAtom {
         first,    // the column's value at i + offset
         last,     // at j - 1 + offset
         length,   // j - i, in buckets
-        sequence, // all values of the column, where there are at most `offset`
+        sequence, // all values of the column, if there are at most `offset`
         inside,   // each value of the column in the span, one feature each (numbers modulo 64); stands alone
     };
     Kind kind;
     std::int32_t column, offset;
 };
 
-// A sentence's columns of ids: column c of word t is columns[c][t]; outside of the sentence and below 0 there is 0.
+// A sentence's columns of ids: column c of word t is columns[c][t]; positions outside the sentence and negative ids
+// count as 0.
 struct SpanColumns {
     std::vector<const std::int32_t*> columns;
     std::int64_t T;
@@ -40,13 +41,13 @@ class SpanFeatures {
     std::int64_t size() const { return static_cast<std::int64_t>(keys_.size()); }
     const std::vector<std::uint64_t>& keys() const { return keys_; }
 
-    // Count the features of one span; freeze keeps those met often enough.
+    // Counts the features of one span; freeze keeps the frequent ones.
     void count(const SpanColumns& x, std::int64_t i, std::int64_t j);
     void freeze(std::int32_t least);
-    // Take these keys as features 0, 1 ..; false if one comes twice.
+    // Sets these keys as features 0, 1 ..; false if a key occurs twice.
     bool restore(std::vector<std::uint64_t> keys);
 
-    // The ids of every span that is open (or one word long) are appended, and the bounds of its row: S more than before.
+    // Appends the ids of every span that is open (or one word long) and the bounds of its row: S more than before.
     void extract(const SpanColumns& x, const std::uint8_t* open, std::vector<std::int64_t>& ptr,
                  std::vector<std::int32_t>& ids) const;
 

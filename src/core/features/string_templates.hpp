@@ -19,7 +19,7 @@
 
 namespace chaffinch::features {
 
-// A text with its hash. Texts are C strings to the tools: what follows a NUL is not part of the feature, `cut` says so.
+// A text with its hash. Both tools use C strings: text after a NUL is not part of the feature; `cut` marks this.
 struct HashedText {
     std::string_view text;
     std::uint64_t hash = 0;

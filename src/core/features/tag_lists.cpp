@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t lists_per_block = 32;
 constexpr std::uint64_t edge = 0x51ed270b35a9d1cfULL; // before the first and after the last token or span
-constexpr std::int64_t longest = 6;                   // lengths and counts above are taken together
+constexpr std::int64_t longest = 6;                   // larger lengths and counts share one bucket
 
 std::uint64_t mixed(std::uint64_t h) {
     h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -146,7 +146,7 @@ struct Found {
     float count;
 };
 
-// The features of one list, those that its candidates have alike left out, by candidate and key.
+// The features of one list by candidate and key, without those that all candidates share.
 void list_features(const TagLists& x, std::int64_t n, std::int64_t offset, std::vector<Found>& out) {
     const std::int64_t K = x.lists[n + 1] - x.lists[n], T = x.sentences[n + 1] - x.sentences[n];
     Candidate candidate(x, x.sentences[n], T);

@@ -1,7 +1,7 @@
-// Global features of the candidates of k-best lists of labellings: whatever can be read off a whole labelled sentence.
+// Global features of the candidates of k-best lists of labellings, read off a whole labelled sentence.
 //
-// A feature is a 64-bit key mixed from its template and what it saw; no string is built. What all candidates of a list
-// have alike cancels in every learner that compares them, and is left out.
+// A feature is a 64-bit hash of its template and values; no string is built. Features that all candidates of a list
+// share cancel in every learner that compares them, and are left out.
 #pragma once
 
 #include <cstddef>

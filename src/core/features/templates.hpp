@@ -14,8 +14,8 @@ struct Atom {
 };
 
 // "w[-1]|w[0]" is two atoms; "bias" is none. A window ("any(w,-8..-1)") has one atom per offset and yields
-// one feature per distinct value met. Label offsets ("y[-1]|stem[0]") are left to whoever decodes: the atoms
-// make the observation.
+// one feature per distinct value met. The decoder handles label offsets ("y[-1]|stem[0]"); the atoms make the
+// observation.
 struct Template {
     std::vector<Atom> atoms;
     bool window = false;
@@ -23,8 +23,8 @@ struct Template {
 };
 
 // A key is a mixed-radix number: the sum over the atoms of value * stride, so that different values have
-// different keys and a key can be read back. Where the product of the radices would pass 2^62, the first
-// atoms make a number of their own (a join), whose id is the first digit of the rest.
+// different keys and a key can be read back. If the product of the radices would exceed 2^62, the first atoms form a
+// key of their own (a join), and its id is the first digit of the rest.
 struct Stage {
     struct Digit {
         std::int32_t column;

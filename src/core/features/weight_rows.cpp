@@ -21,7 +21,7 @@ template <class Work> void over_blocks(std::int64_t rows, std::size_t threads, W
     });
 }
 
-// The next number up that has nothing in its lower 16 bits, which a file then need not keep.
+// Rounds up to a number with zero lower 16 bits, which a file then need not store.
 CHAFFINCH_INLINE float short_float(float a) {
     return std::bit_cast<float>((std::bit_cast<std::uint32_t>(a) + 0xffffu) & 0xffff0000u);
 }

@@ -16,7 +16,7 @@ void kept_rows(std::int64_t rows, std::int64_t Y, std::int64_t S,
                float least,
                float* out); // [kept][Y]
 
-// The first Y columns of each row into q and s; w is rounded to what they stand for.
+// Quantises the first Y columns of each row into q and s; w is rounded to the quantised values.
 void round_rows(std::int64_t rows, std::int64_t Y, std::int64_t S, std::size_t threads,
                 float* w,       // [rows][S]
                 std::int8_t* q, // [rows][Y]

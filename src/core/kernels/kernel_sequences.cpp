@@ -33,7 +33,7 @@ struct Group {
     std::array<std::int64_t, wide> place{};         // columns of the block; -1: a lane without a sequence
 };
 
-// A sequence of A without the symbols that nothing in the group has, and how far each lies behind the one before.
+// A sequence of A without the symbols that the group lacks, and the distance of each symbol from the one before.
 struct Reduced {
     std::vector<std::int32_t> symbol;
     std::vector<std::int32_t> gap;
@@ -51,7 +51,7 @@ CHAFFINCH_INLINE void keep(const Symbols& mask, Reals& value) { value = mask != 
 //   K''_p(i, j) = lambda K''_p(i, j-1) + lambda^2 [s_i = t_j] K'_{p-1}(i-1, j-1)
 //   K'_p(i, j)  = lambda K'_p(i-1, j) + K''_p(i, j)
 //   K_p         = sum over i, j of  lambda^2 [s_i = t_j] K'_{p-1}(i-1, j-1)
-// `held` keeps K'_p(i-1, j) as [T][P-1][wide]; rows of s that meet nothing only multiply it.
+// `held` keeps K'_p(i-1, j) as [T][P-1][wide]; symbols of s without a match only multiply it.
 template <int P>
 CHAFFINCH_INLINE void subsequences(const Reduced& s, const Group& t, int low, float lambda, float* held, double* sum) {
     constexpr int kept = P > 1 ? P - 1 : 1;
@@ -170,7 +170,7 @@ void over_groups(const SequenceBank& A, std::span<const std::int64_t> a, const S
         for (const std::int32_t symbol : group.at)
             if (symbol >= 0) present[symbol] = 1;
         std::vector<std::int32_t> symbols;
-        // Of a symmetric block the rows up to this group's own are enough.
+        // A symmetric block needs only the rows up to this group's own.
         const std::int64_t rows = symmetric ? std::min(m, first + wide) : n;
         for (std::int64_t r = 0; r < rows; ++r) {
             machine::check_stop();

@@ -1,7 +1,7 @@
 // Kernels of sequences of symbols (characters, words).
 //
 //   subsequence  K_p(s, t) = sum over common subsequences u of length p of lambda^(span in s + span in t)
-//                (Lodhi et al. 2002), for lengths low .. high summed; gaps are paid for by what they span
+//                (Lodhi et al. 2002), summed over lengths low .. high; gaps cost through the span
 //   mismatch     sum over pairs of n-grams of how many n-grams lie within m changes of both (Leslie et al. 2004): a
 //                function I(h) of the number h of places where the two differ
 //   n-grams      counts of every n-gram, for kernels that are inner products of those (the spectrum)
@@ -28,7 +28,7 @@ struct SequenceBank {
 
 inline constexpr int longest_subsequence = 8;
 
-// out[i][j] for sequences a[i] of A and b[j] of B; where `symmetric`, A and a are B and b.
+// out[i][j] for sequences a[i] of A and b[j] of B; if `symmetric`, A and a are B and b.
 void subsequence_gram(const SequenceBank& A, std::span<const std::int64_t> a, const SequenceBank& B,
                       std::span<const std::int64_t> b, bool symmetric, int low, int high, float lambda,
                       std::size_t threads, double* out);

@@ -48,7 +48,7 @@ TreeBank::TreeBank(std::span<const std::int64_t> ptr_, std::span<const std::uint
 
 namespace {
 
-// A tree seen through one kind of number: that of its nodes' productions, or of their labels.
+// A tree with one number per node: its production or its label.
 struct Seen {
     std::int64_t nodes;
     const std::int32_t* number;      // [nodes]
@@ -56,8 +56,8 @@ struct Seen {
     const std::int32_t* children;    // of the whole bank
 };
 
-// What one thread works with. Nodes of the tree of A are listed by number; D is [nodes of a][nodes of b] and only ever
-// read where the numbers of the pair are equal, so that it need not be cleared.
+// One thread's buffers. Nodes of the tree of A are listed by number; D is [nodes of a][nodes of b] and is only read for
+// pairs with equal numbers, so it need not be cleared.
 struct Workspace {
     std::vector<std::int32_t> first; // [numbers of B]  a node of a, or -1
     std::vector<std::int32_t> next;  // [nodes of a]
@@ -153,7 +153,7 @@ Seen seen(const TreeBank& bank, std::int64_t t, const std::vector<std::int32_t>&
 struct Numbers {
     const std::vector<std::int32_t>& of_A;
     const std::vector<std::int32_t>& of_B;
-    std::vector<std::int32_t> there; // A's numbers as B's; empty where the banks are one
+    std::vector<std::int32_t> there; // A's numbers as B's; empty if A and B are the same bank
     std::size_t count;
 
     Numbers(const TreeKernel& kernel, const TreeBank& A, const TreeBank& B)
@@ -166,7 +166,7 @@ struct Numbers {
     }
 };
 
-// Lists the nodes of a tree of A by number, calls work on it, and takes the lists away again.
+// Lists the nodes of a tree of A by number, calls work on it, and clears the lists.
 template <class Work>
 void with_listed(const TreeBank& A, std::int64_t t, const Numbers& numbers, Workspace& work, Work&& run) {
     Seen a = seen(A, t, numbers.of_A);

@@ -9,7 +9,7 @@
 //
 // Collins and Duffy 2002; Vishwanathan and Smola 2003; Moschitti 2006. Terminals (nodes without children) are part of
 // their parent's production in ST and SST, and nodes like others in PTK. Only pairs with equal productions (labels) are
-// looked at: the nodes of `a` are listed by production, and those of `b` are taken children first.
+// visited: the nodes of `a` are listed by production, and those of `b` are taken children first.
 #pragma once
 
 #include "key_numbers.hpp"
@@ -29,7 +29,7 @@ struct TreeBank {
     std::vector<std::int32_t> production;  // [nodes]  numbers of production keys; -1 for terminals
     text::KeyNumbers labels, productions;
 
-    // arity[k] says how many of the subtrees before node k are its children. False where that makes no trees.
+    // arity[k] says how many of the subtrees before node k are its children. False if these are not trees.
     static bool valid(std::span<const std::int64_t> ptr, std::span<const std::int32_t> arity);
     TreeBank(std::span<const std::int64_t> ptr, std::span<const std::uint64_t> labels,
              std::span<const std::int32_t> arity);
@@ -41,7 +41,7 @@ enum class TreeKernelKind { subtree, subset_tree, partial_tree };
 struct TreeKernel {
     TreeKernelKind kind = TreeKernelKind::subset_tree;
     double lambda = 0.4;
-    double mu = 0.4; // partial trees: what a level of depth costs
+    double mu = 0.4; // partial trees: the cost of a level of depth
 };
 
 void tree_gram(const TreeKernel& kernel, const TreeBank& A, std::span<const std::int64_t> a, const TreeBank& B,

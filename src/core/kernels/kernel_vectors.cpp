@@ -198,7 +198,7 @@ void dense_gram(const VectorKernel& kernel, const DenseRows& A, const PackedRows
 
 void dense_expansion(const VectorKernel& kernel, const DenseRows& A, const DenseRows& B,
                      std::span<const std::int64_t> bounds, const float* w, std::int64_t C, std::size_t threads, float* out) {
-    // Pieces of at most so many columns, none across the end of a group.
+    // Pieces of at most block_columns columns that do not cross the end of a group.
     std::vector<std::int64_t> cuts{0};
     std::vector<std::int64_t> group;
     const std::int64_t G = static_cast<std::int64_t>(bounds.size()) - 1;

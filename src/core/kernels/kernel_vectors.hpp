@@ -5,10 +5,10 @@
 //   rbf          exp(-gamma |a - b|^2),   |a - b|^2 = |a|^2 + |b|^2 - 2 a.b
 //   sigmoid      tanh(gamma a.b + offset)
 //
-// Inner products of dense rows are blocked, or bits that are counted where all values are 0 and 1; those of sparse rows
-// walk an inverted index of B, so that only features that both rows have are touched. Every entry is summed in the order
-// of its features: the same bytes for any number of threads, and for any way of cutting A into pieces. What is made of B
-// can be kept, so that a block of a single row costs no more than its share.
+// Inner products of dense rows are blocked, or count bits if all values are 0 and 1; those of sparse rows use an
+// inverted index of B, so that only features of both rows are touched. Every entry is summed in the order of its
+// features: the same bytes for any number of threads and any partition of A. The preparation of B can be kept, so that
+// a block of a single row stays cheap.
 #pragma once
 
 #include "examples.hpp"
@@ -34,11 +34,11 @@ struct DenseRows {
     std::int64_t n = 0, d = 0;
 };
 
-// Dense rows as the right side of blocks: as bits where all are 0 or 1, else as panels, one for each piece. The rows
-// themselves stay with the caller.
+// Dense rows as the right side of blocks: as bits if all are 0 or 1, else as panels, one per piece. The caller keeps
+// the rows themselves.
 class PackedRows {
   public:
-    // apart: for kernels of |a - b|: the middle of the rows becomes the origin, where that is of use
+    // apart: for kernels of |a - b|: the mean of the rows becomes the origin, if that helps
     // cuts:  [pieces+1], the bounds of the pieces; bits: whether bits may be used
     PackedRows(const DenseRows& rows, bool apart, std::vector<std::int64_t> cuts, bool bits = true);
     PackedRows(const DenseRows& rows, bool apart) : PackedRows(rows, apart, {0, rows.n}) {}
@@ -49,7 +49,7 @@ class PackedRows {
     std::int64_t words() const { return (rows_.d + 63) / 64; }
     const std::vector<std::int64_t>& cuts() const { return cuts_; }
     std::int64_t columns(std::size_t piece) const { return cuts_[piece + 1] - cuts_[piece]; }
-    const std::vector<float>& middle() const { return middle_; } // [d], or empty where nothing is moved
+    const std::vector<float>& middle() const { return middle_; } // [d], or empty if the rows are not moved
     const float* norms(std::size_t piece) const { return apart_ ? norms_.data() + cuts_[piece] : nullptr; }
     const std::uint64_t* bits(std::size_t piece) const { return bits_.data() + cuts_[piece] * words(); }
     const Panels& panels(std::size_t piece) const { return panels_[piece]; }
@@ -63,7 +63,7 @@ class PackedRows {
     std::vector<Panels> panels_;      // [pieces]
 };
 
-// Sparse rows as the right side of blocks: who has a feature, with what value.
+// Sparse rows as the right side of blocks: the rows and values of each feature.
 struct IndexedRows {
     std::vector<std::int64_t> ptr; // [F+1]
     std::vector<std::int32_t> row; // [nnz]
@@ -82,8 +82,8 @@ void dense_gram(const VectorKernel& kernel, const DenseRows& A, const PackedRows
 void sparse_gram(const VectorKernel& kernel, const features::Examples& A, const IndexedRows& B, std::size_t threads,
                  float* out); // [A.N][B.N]
 
-// out[i][g][c] = sum over j of group g of  K_ij w_jc,   the block K of A and B never kept: the scores of many rows from a
-// dual expansion, support vectors in groups one after the other.
+// out[i][g][c] = sum over j of group g of  K_ij w_jc,   without storing the block K of A and B: the scores of many rows
+// from a dual expansion, with support vectors in consecutive groups.
 void dense_expansion(const VectorKernel& kernel, const DenseRows& A, const DenseRows& B,
                      std::span<const std::int64_t> bounds, // [G+1]  from 0 to B.n
                      const float* w,                       // [B.n][C]

@@ -11,19 +11,19 @@ namespace chaffinch::learners {
 
 namespace {
 
-constexpr double above = 1e-7;   // an answer is new if it is higher than all that are kept by this share
-constexpr double solved = 1e-2; // a sentence's programme is solved to this share of its gap
+constexpr double above = 1e-7;   // an answer is new if it exceeds all kept ones by this fraction
+constexpr double solved = 1e-2; // a sentence's programme is solved to this fraction of its gap
 
 double wide(float value) { return static_cast<double>(value); }
 
-// The inner products of K planes, without those that are dropped: kept [<= K].
+// Keeps the inner products of the planes in `kept` [<= K], out of K.
 void take(std::vector<double>& G, std::size_t K, const std::vector<std::size_t>& kept) {
     for (std::size_t i = 0; i < kept.size(); ++i)
         for (std::size_t j = 0; j < kept.size(); ++j) G[i * kept.size() + j] = G[kept[i] * K + kept[j]];
     G.resize(kept.size() * kept.size());
 }
 
-// With one more row and column: row [K+1], the last its own square.
+// Adds a row and a column: row [K+1], the last entry its own square.
 void grow(std::vector<double>& G, std::size_t K, const std::vector<double>& row) {
     std::vector<double> larger((K + 1) * (K + 1));
     for (std::size_t i = 0; i < K; ++i) {
@@ -81,7 +81,7 @@ template <class Observations> double NSlackPlanes<Observations>::sweep(std::span
     return gaps;
 }
 
-// The heights of the planes that are kept, in up_, given the scores of the sentence.
+// Writes the heights of the kept planes to up_, given the scores of the sentence.
 template <class Observations> void NSlackPlanes<Observations>::heights(std::int64_t n) {
     up_.clear();
     for (const Plane& plane : sets_[static_cast<std::size_t>(n)].planes)
@@ -89,7 +89,7 @@ template <class Observations> void NSlackPlanes<Observations>::heights(std::int6
                                       : plane.loss + hinge_.scale(plane.loss) * hinge_.over(w_.data(), n, plane.labels.data()));
 }
 
-// Sets a_n right, all other sentences given; returns the gap that the sentence had.
+// Optimises a_n with all other sentences fixed; returns the sentence's gap before.
 template <class Observations> double NSlackPlanes<Observations>::solve(std::int64_t n, double top) {
     WorkingSet& set = sets_[static_cast<std::size_t>(n)];
     const std::size_t K = set.planes.size();
@@ -133,7 +133,7 @@ template <class Observations> void NSlackPlanes<Observations>::add(std::int64_t 
     set.planes.push_back(std::move(made));
 }
 
-// F d_i . F d_j: positions and pairs where an answer is as the gold one have no difference.
+// F d_i . F d_j: positions and pairs where an answer equals gold contribute nothing.
 template <class Observations>
 double NSlackPlanes<Observations>::product(std::int64_t n, const Plane& i, const Plane& j, const float* G) const {
     const std::int64_t T = hinge_.length(n);
@@ -227,7 +227,7 @@ template <class Observations> MarginObjective OneSlackPlanes<Observations>::cut(
     return found;
 }
 
-// The sum of the worst planes under the weights tried, in gradient_; returns the sum of the hinges.
+// Writes the sum of the worst planes under the trial weights to gradient_; returns the sum of the hinges.
 template <class Observations> double OneSlackPlanes<Observations>::search(Plane& made) {
     double hinges = 0;
     hinge_.changed();
@@ -246,7 +246,7 @@ template <class Observations> double OneSlackPlanes<Observations>::search(Plane&
     return hinges;
 }
 
-// The cells of gradient_ that are not zero, as a plane and in compact_; gradient_ is zero again.
+// Moves the non-zero cells of gradient_ into a plane and compact_; gradient_ is zero afterwards.
 template <class Observations> void OneSlackPlanes<Observations>::gather(Plane& made) {
     for (std::size_t row = 0; row < gradient_.size(); row += machine::lanes) {
         const std::size_t end = std::min(row + machine::lanes, gradient_.size());
@@ -275,7 +275,7 @@ template <class Observations> double OneSlackPlanes<Observations>::dot(const Pla
     return sum;
 }
 
-// The programme over the planes, and the weights that it stands for.
+// Solves the programme over the planes and computes its weights.
 template <class Observations> void OneSlackPlanes<Observations>::solve(double tolerance) {
     const std::size_t K = planes_.size();
     std::vector<double> b, a;
@@ -316,7 +316,7 @@ template <class Observations> void OneSlackPlanes<Observations>::drop_idle() {
     planes_.resize(kept.size());
 }
 
-// Forgets the cells that no plane has any more, and numbers the others as they lie in w.
+// Drops the cells that no plane has any more and renumbers the others in the order of w.
 template <class Observations> void OneSlackPlanes<Observations>::renumber() {
     std::vector<std::uint8_t> used(cells_.size());
     for (const Plane& plane : planes_)

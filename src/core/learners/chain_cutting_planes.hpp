@@ -3,9 +3,10 @@
 //   P(w) = |w|^2 / 2 + sum_n C_n H_n(w)
 //   D(a) = sum_n C_n a_n . l_n - |w|^2 / 2         w = sum_n C_n F_n (d_n a_n),    a_n on the simplex
 //
-// NSlackPlanes: every sentence has a working set of answers. A visit searches the worst answer under the present weights,
-// adds it if it is above all that are kept, and sets the sentence's own weights a_n to the optimum, all others given: a
-// programme over few answers, warm, whose inner products are kept. Answers that carry no weight for long are dropped.
+// NSlackPlanes: every sentence has a working set of answers. A visit searches the worst answer under the current
+// weights, adds it if it exceeds all kept ones, and optimises the sentence's own weights a_n with all others fixed: a
+// warm-started programme over few answers, with cached inner products. Answers without weight for many visits are
+// dropped.
 // (Tsochantaridis et al. 2005, re-solved as constraints arrive.)
 //
 // OneSlackPlanes: one working set for all sentences together; a plane is the sum of the worst planes of a pass.
@@ -28,10 +29,10 @@ template <class Observations> class NSlackPlanes {
                  std::span<const double> C,                         // [N]
                  std::int64_t idle); // visits after which an answer without weight is dropped
 
-    // Visits these sentences; returns the sum of the gaps that they had.
+    // Visits these sentences; returns the sum of their gaps before the visits.
     double run(std::span<const std::int64_t> order);
 
-    // The same over the answers that are kept alone, of sentences that keep more than one.
+    // The same over the kept answers only, for sentences that keep more than one.
     double sweep(std::span<const std::int64_t> order);
 
     MarginObjective measured();
@@ -69,10 +70,10 @@ template <class Observations> class OneSlackPlanes {
   public:
     OneSlackPlanes(ChainHinge<Observations> hinge, std::int64_t size, std::span<const double> C, std::int64_t idle);
 
-    // A pass: searches all sentences under the weights tried, adds the plane, solves the programme and moves on to the
-    // next weights to try: the best ones so far, moved this share of the way to those of the programme.
-    // The primal of the best weights and the dual of the programme before.
-    MarginObjective cut(double inner, // the programme is solved to this share of the gap
+    // A pass: searches all sentences under the trial weights, adds the plane, solves the programme and sets the next
+    // trial weights: the best so far, moved by this fraction towards those of the programme. Returns the primal of the
+    // best weights and the dual of the previous programme.
+    MarginObjective cut(double inner, // the programme is solved to this fraction of the gap
                         double share);
 
     std::vector<float> weights() const; // the best ones so far
@@ -96,15 +97,15 @@ template <class Observations> class OneSlackPlanes {
     ChainHinge<Observations> hinge_;
     std::vector<double> C_;
     std::int64_t idle_;
-    machine::AlignedVector<float> w_, gradient_; // [size] the weights tried; the sum of differences, zero between passes
-    std::vector<std::int32_t> number_;           // [size] of a cell that a plane has touched; -1: of no other
+    machine::AlignedVector<float> w_, gradient_; // [size] trial weights; the sum of differences, zero between passes
+    std::vector<std::int32_t> number_;           // [size] of a cell that a plane has touched; -1 for the others
     std::vector<std::int32_t> cells_;            // the cells that planes have touched
     std::vector<float> compact_;                 // of the new plane, by number
     std::vector<double> tried_, best_, solved_;  // weights by number: tried, best so far, of the programme
     double primal_, dual_ = 0;                   // of the best weights, of the programme
     std::vector<Plane> planes_;                  // the first is the gold answers': nothing
     std::vector<double> G_;                      // [K][K]
-    std::size_t dropped_ = 0;                    // cells of planes that were dropped since cells were numbered
+    std::size_t dropped_ = 0;                    // cells of planes dropped since the last renumbering
     SimplexProgramme programme_;
 };
 

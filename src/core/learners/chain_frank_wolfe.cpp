@@ -150,7 +150,7 @@ double ChainFrankWolfe<Observations>::squared_length(std::int64_t n, const Block
     return sum;
 }
 
-// Adds what stood so far to the sums that means are made of.
+// Adds the current values to the running sums of the mean.
 template <class Observations> void ChainFrankWolfe<Observations>::leave(std::int64_t n, double share) {
     const Block here = block(n, nodes_, pairs_, losses_);
     const Block sum = block(n, mean_nodes_, mean_pairs_, mean_losses_);

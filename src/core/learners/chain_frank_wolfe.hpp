@@ -9,8 +9,8 @@
 //   gap  = C_n (hinge(s) - hinge(d_n)),  step = min(1, gap / |C_n F_n (s - d_n)|^2)
 //   d_n += step (s - d_n),               w   += step C_n F_n (s - d_n)
 //
-// |F_n d|^2 is told by the inner products of a sentence's positions, which are computed once, so that weights are
-// touched by the score and by the one move. The mean of w weighs step k by k and is kept as the mean of the d_n.
+// |F_n d|^2 follows from the inner products of a sentence's positions, which are computed once, so the weights are read
+// once to score and written once to move. The mean of w weighs step k by k and is kept as the mean of the d_n.
 // (Lacoste-Julien et al. 2013.)
 #pragma once
 
@@ -27,13 +27,13 @@ namespace chaffinch::learners {
 template <class Observations> class ChainFrankWolfe {
   public:
     ChainFrankWolfe(ChainHinge<Observations> hinge, std::int64_t size, // of w
-                    std::span<const double> C,                         // [N] how much each sentence's hinge counts
+                    std::span<const double> C,                         // [N] the weight of each sentence's hinge
                     bool average);
 
-    // Visits these sentences; writes the gap that each had. gaps [N]
+    // Visits these sentences; writes each one's gap before its visit. gaps [N]
     void run(std::span<const std::int64_t> order, std::span<double> gaps);
 
-    // Primal and dual of the weights that `weights` gives. Of the last ones, also each sentence's gap.
+    // Primal and dual of the weights that `weights` gives; for the last weights also each sentence's gap.
     MarginObjective measured(std::span<double> gaps);
 
     void weights(std::span<float> out); // [size] the last ones, or their mean

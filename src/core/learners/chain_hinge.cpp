@@ -84,7 +84,7 @@ template <class Observations> WorstAnswer ChainHinge<Observations>::search(const
     if (stale_) prepare(w);
     if (static_cast<std::int64_t>(labels_.size()) < T) labels_.resize(static_cast<std::size_t>(T));
     const std::int32_t* y = gold(n);
-    if (!(slack_ ? search_slack(w, n) : search_margin(n))) { // nothing is allowed: nothing is wrong
+    if (!(slack_ ? search_slack(w, n) : search_margin(n))) { // no labelling is allowed: no violation
         std::copy_n(y, T, labels_.data());
         return {};
     }

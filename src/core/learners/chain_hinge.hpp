@@ -1,4 +1,5 @@
-// The hinge of a sentence on a first-order chain, and the answer that has it. The cost is the number of wrong labels.
+// The hinge of a sentence on a first-order chain, and the answer that attains it. The cost is the number of wrong
+// labels.
 //
 //   H_n(w) = max over y of  cost(y) + s(y) - s(y_n)              margin rescaling
 //   H_n(w) = max over y of  cost(y) (1 + s(y) - s(y_n))          slack rescaling
@@ -54,13 +55,13 @@ template <class Observations> class ChainHinge {
     // The scores alone.
     void score(const float* w, std::int64_t n);
 
-    // s(z) - s(y_n) of sentence n, whose scores are at hand.
+    // s(z) - s(y_n) of sentence n, which was scored last.
     double over(const float* w, std::int64_t n, const std::int32_t* z) const;
 
     // phi_t . phi_s of the positions of sentence n: [T][T], until the next call.
     const float* inner_products(std::int64_t n);
 
-    // w += the sum over answers z of step F (parts(y_n) - parts(z)); call changed() if w is what is searched under.
+    // w += the sum over answers z of step F (parts(y_n) - parts(z)); call changed() if searches use this w.
     void move(std::int64_t n, std::span<const std::int32_t* const> answers, std::span<const double> steps, float* w);
 
     double sq_norm(const float* w, std::int64_t size) const;

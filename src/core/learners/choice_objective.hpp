@@ -4,7 +4,7 @@
 //   df/dw[f] = - sum over n with f of  c_n v_nf d_n  + l2 w[f]
 //
 // Directions d_n are computed row by row, gradients column by column from the transposed matrix: no two threads write
-// the same weight, and the sums have one order whatever the number of threads.
+// the same weight, and the order of the sums does not depend on the number of threads.
 #pragma once
 
 #include "choice_loss.hpp"

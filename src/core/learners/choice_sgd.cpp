@@ -15,7 +15,7 @@ struct SgdStep {
     ChoiceSgd& sgd;
     const features::Examples& x;
     float* w;
-    bool lazy; // rows fall behind: there is a penalty or an average
+    bool lazy; // rows are updated lazily: there is a penalty or an average
 
     CHAFFINCH_INLINE void settle(std::int64_t f) const {
         if (!sgd.settings_.average) return penalise(f);
@@ -28,8 +28,8 @@ struct SgdStep {
             for (std::int64_t y = 0; y < sgd.S_; ++y) sum[y] += held * row[y];
     }
 
-    // The mean of weights that shrink at each step has no closed form: the steps that a row missed are made one by one,
-    // until nothing is left of it.
+    // The mean of weights that shrink at each step has no closed form: a row's missed steps are replayed one by one,
+    // until it is zero.
     void replay(std::int64_t f) const {
         float* __restrict row = w + f * sgd.S_;
         float* __restrict sum = sgd.sums_.data() + f * sgd.S_;

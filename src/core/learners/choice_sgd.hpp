@@ -4,9 +4,10 @@
 //   plain    w := shrunk((1 - e l2) w, e l1) + e g              shrunk(a, b): a moved towards 0 by b, at most to 0
 //   AdaGrad  w := shrunk(exp(-e l2 / h) w, e l1 / h) + e g / h'   h = sqrt(G), G += g^2, h' = sqrt(G)
 //
-// Penalties act on every weight in every step, but a row is brought up to date only when it is next read: first all the
-// l2 it missed, then all the l1 (Tsuruoka et al. 2009; Duchi et al. 2011). With one of the two alone that is exact.
-// The average counts each w as often as it was current; a row between two readings counts as it stood at the first.
+// Penalties act on every weight in every step, but a row is updated only when it is next read: first the missed l2
+// steps, then the missed l1 steps (Tsuruoka et al. 2009; Duchi et al. 2011). This is exact with only one of the two.
+// The average weighs each w by the number of steps it was current; between two reads a row counts with its value at the
+// first.
 #pragma once
 
 #include "choice_loss.hpp"
@@ -28,7 +29,8 @@ class ChoiceSgd {
   public:
     ChoiceSgd(std::int64_t F, std::int64_t Y, const ChoiceSgdSettings& settings);
 
-    // One step per batch of `batch` examples in this order, at the given rates; returns the sum of c_n loss_n met.
+    // One step per batch of `batch` examples in this order, at the given rates; returns the sum of c_n loss_n before
+    // each update.
     double run(const features::Examples& x,
                std::span<const float> q,            // [N][Y]  targets
                std::span<const float> c,            // [N]     importance of each example
@@ -37,7 +39,7 @@ class ChoiceSgd {
                std::span<const float> rates,        // one per batch
                std::size_t threads, float* w);      // [F+1][S]
 
-    // Every row up to date.
+    // Brings every row up to date.
     void settle(float* w);
 
     // The mean of w over all steps; w must be settled.

@@ -123,7 +123,7 @@ void CrfOracle<Real>::score_by_halves(std::int64_t n)
     score_rest();
 }
 
-// Scale, scores by hand, costs and bigrams.
+// Applies scale, offsets, costs and bigrams.
 template <class Real> void CrfOracle<Real>::score_rest() {
     const std::int64_t T = data_.length(n_), begin = data_.begin(n_), S = shape_.S(), Y = shape_.Y;
     Real* scores = scores_.data();
@@ -270,7 +270,7 @@ template <class Real> double CrfOracle<Real>::hard_gold(CrfParts<Real>* expected
     const std::int32_t* y = data_.y.data() + data_.begin(n_);
     if (expected) clear(*expected);
     double sum = 0;
-    // at: a place in w behind the unary rows
+    // at: an index into w after the unary rows
     const auto chain = [&](std::int64_t at) {
         sum += static_cast<double>(chain_[at - shape_.pair()]);
         if (expected) expected->chain[at - shape_.pair()] += 1;

@@ -11,8 +11,8 @@
 //
 //   log p(y | x) = sum_t  s_t(y_{t-1}, y_t) - log sum_b exp s_t(y_{t-1}, b)
 //
-// All weights are one flat array w; CrfShape says where its blocks begin. The unary rows come first, with stride
-// S = padded(Y); what follows them is the chain block, small and dense, and after it the bigram rows.
+// All weights are one flat array w; CrfShape says where its blocks begin. The unary rows come first, with stride S =
+// padded(Y), then the chain block, small and dense, then the bigram rows.
 #pragma once
 
 #include "aligned.hpp"
@@ -50,8 +50,8 @@ struct CrfShape {
     std::int64_t size() const { return bigrams(observations.size()); }
 };
 
-// Labels split by what stood before them, for rules that look further back than one label. A labelling has one path of
-// states, so sums over paths are sums over the labellings that the rules allow. No labels: each label is its own state.
+// Labels split by their history, for rules that look back more than one label. A labelling has exactly one path of
+// states, so sums over paths are sums over the allowed labellings. No labels: each label is its own state.
 struct LabelStates {
     std::span<const std::int32_t> label;   // [Q]     of each state
     std::span<const std::uint8_t> follows; // [Q][Q]  may the second follow the first?
@@ -65,12 +65,12 @@ struct CrfData {
     std::span<const std::int64_t> sentences; // [N+1]  bounds in tokens
     std::span<const std::int64_t> ptr;       // [T+1]  bounds into ids
     std::span<const std::int32_t> ids;       // [nnz]  features of each token
-    std::span<const std::int32_t> y;         // [T]    gold labels; ignored where soft or allowed speaks
+    std::span<const std::int32_t> y;         // [T]    gold labels; ignored if soft or allowed is given
     const float* values = nullptr;           // [nnz]  the value v of each feature; absent: 1
     const float* soft = nullptr;             // [T][Y] a distribution over labels instead of y
     const std::uint8_t* allowed = nullptr;   // [T][Y] partial labels: the gold sum runs over all that are allowed
-    const float* weight = nullptr;           // [N]    how much each sentence counts
-    const float* offset = nullptr;           // [T][Y] scores given by hand, added to those of w
+    const float* weight = nullptr;           // [N]    sentence weights
+    const float* offset = nullptr;           // [T][Y] scores added to those of w
     const float* cost = nullptr;             // [Y][Y] of gold and answer, added to the scores: softmax margin, hard labels
     const std::int32_t* observed = nullptr;  // [T][L] what the bigram templates see, -1: nothing known
     const float* chain = nullptr;            // [chain_size] added to the chain block of w; minus infinity forbids
@@ -80,7 +80,7 @@ struct CrfData {
     std::int64_t T() const { return static_cast<std::int64_t>(ptr.size()) - 1; }
     std::int64_t begin(std::int64_t n) const { return sentences[n]; }
     std::int64_t length(std::int64_t n) const { return sentences[n + 1] - sentences[n]; }
-    // How many of the sentences may be scored under the same w: few where there are few, as each then weighs much.
+    // How many sentences may be scored under the same w: fewer if there are few sentences, since each then weighs more.
     std::int64_t block(std::int64_t most) const { return block(most, N()); }
     static std::int64_t block(std::int64_t most, std::int64_t sentences) { return std::min(most, 1 + sentences / 64); }
     float importance(std::int64_t n) const { return weight ? weight[n] : 1.0f; }
@@ -94,7 +94,7 @@ template <class Real> struct CrfParts {
     machine::AlignedVector<Real> bigrams; // [T-1][Y][Y]  only if there are bigram templates
 };
 
-// What the learners ask of one sentence. One object per thread.
+// Scores and expectations of one sentence, for learners. One object per thread.
 template <class Real> class CrfOracle {
   public:
     CrfOracle(const CrfShape& shape, const CrfData& data);
@@ -106,7 +106,7 @@ template <class Real> class CrfOracle {
     void weigh_shrunk(const Real* u, Real shrink, Real least)
         requires std::same_as<Real, float>;
 
-    // Scores of sentence n. All below speak of the sentence scored last.
+    // Scores of sentence n. All methods below refer to the sentence scored last.
     void score(std::int64_t n);
     void choose(std::int64_t n); // sentence n without scores: gold() then gives its parts, and no value
     void score(std::int64_t n, const Real* first, const Real* second); // of unary sums [T][S] of the halves, made elsewhere

@@ -45,7 +45,7 @@ std::int64_t CrfBatch::widen(double penalty) {
     return outside;
 }
 
-// Where w holds weights that are trained, padding left out, in rising order.
+// Calls use with the index in w of each trained weight, in ascending order, without padding.
 template <class Use> void CrfBatch::each_weight(Use&& use) const {
     const auto rows = [&](std::int64_t from, std::int64_t to, std::int64_t width, std::int64_t used) {
         for (std::int64_t row = from; row < to; row += width)
@@ -58,7 +58,7 @@ template <class Use> void CrfBatch::each_weight(Use&& use) const {
     rows(shape_.chain_end(), shape_.size(), shape_.bigram_stride(), Y * Y);
 }
 
-// By w and the gradient there. What lies behind the unary rows is always there, but may be at rest.
+// By w and its gradient. Rows after the unary rows are always included, but may be inactive.
 void CrfBatch::choose_active() {
     const std::int64_t S = shape_.S();
     const auto c1 = static_cast<float>(settings_.c1);
@@ -79,7 +79,7 @@ void CrfBatch::choose_active() {
         inside_.push_back(k < shape_.pair() ? row_of[k / S] * S + k % S : k + moved);
 }
 
-// row_of [F]: the row of each feature in the part, -1 if it is left out.
+// row_of [F]: the row of each feature in the part, -1 if it is not in the part.
 void CrfBatch::make_part(const std::vector<std::int32_t>& row_of) {
     active_problem_ = std::make_unique<ActiveProblem>();
     ActiveProblem& part = *active_problem_;

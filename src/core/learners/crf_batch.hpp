@@ -1,9 +1,9 @@
-// L-BFGS and OWL-QN on the chain likelihood: the weights that are trained, packed tight, and the objective around them.
+// L-BFGS and OWL-QN on the chain likelihood, over the trained weights packed into one vector.
 //
-// With an L1 penalty nearly all weights are zero at the optimum, and stay zero on the way. So OWL-QN moves an active set
-// alone: the weights that are not zero, and those whose gradient exceeds c1. Rows without such a weight are left out of
-// the data. When nothing moves any more, widen() looks at the gradient of all weights and makes the set anew, for the
-// same c1 or a smaller one: large penalties first keep the set small all the way (Friedman, Hastie and Tibshirani 2010,
+// With an L1 penalty nearly all weights are zero at the optimum, and stay zero on the way. So OWL-QN moves only an
+// active set: the non-zero weights and those whose gradient exceeds c1. Rows without an active weight are left out of
+// the data. After convergence, widen() checks the gradient of all weights and rebuilds the set, for the same c1 or a
+// smaller one: starting with large penalties keeps the set small throughout (Friedman, Hastie and Tibshirani 2010,
 // "Regularization paths for generalized linear models via coordinate descent").
 #pragma once
 
@@ -20,17 +20,17 @@ class CrfBatch {
     CrfBatch(const CrfShape& shape, const CrfData& data, double c2, const std::uint8_t* trainable, const float* w,
              bool fisher, const LbfgsSettings& settings);
 
-    // One step; w [size] is what it reached. False: nothing lowers the objective any further.
+    // One step; writes the weights to w [size]. False: no step lowers the objective.
     bool iterate(float* w);
 
-    // The active set made anew, under the L1 penalty c1 > 0 from now on; how many weights outside of it had a gradient
-    // above c1.
+    // Rebuilds the active set under the L1 penalty c1 > 0, used from now on; returns how many weights outside the old
+    // set had a gradient above c1.
     std::int64_t widen(double c1);
 
     double c1() const { return settings_.c1; }
     double value() const { return lbfgs_->value(); }
     double gradient_norm() const { return lbfgs_->gradient_norm(); } // of the active set
-    std::int64_t active() const { return std::ssize(places_); }      // how many weights move
+    std::int64_t active() const { return std::ssize(places_); }      // number of active weights
     std::int64_t evaluations() const { return evaluations_ + lbfgs_->evaluations(); }
 
   private:
@@ -64,7 +64,7 @@ class CrfBatch {
     std::vector<std::int64_t> places_; // of the packed weights in w
     std::vector<std::int64_t> inside_; // of the same in the weights of the part
     std::unique_ptr<Lbfgs> lbfgs_;
-    std::int64_t evaluations_ = 0; // besides those of lbfgs_
+    std::int64_t evaluations_ = 0; // in addition to those of lbfgs_
 };
 
 } // namespace chaffinch::learners

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t features_per_block = 2048;
 
-// How the rows of delta count: each alike, times the value of the feature there, or times its square.
+// The factor of the rows of delta: 1, the value of the feature there, or its square.
 enum class Power { none, value, square };
 
 // out[0 .. P lanes) = the sum of the rows of delta at n tokens, their first P packs, in registers.
@@ -91,7 +91,7 @@ std::vector<std::int64_t> even_blocks(const CrfData& data, std::int64_t bytes_ea
 
 } // namespace
 
-// Plain functions, so that each can be cloned for the machine's vectors. squared: of values, where there are any.
+// Plain functions, so that each can be cloned for the machine's vectors. squared: square the values, if there are any.
 CHAFFINCH_HOT void gather_block(const FeatureTokens& index, std::int64_t from, std::int64_t to, const float* delta,
                                 std::int64_t S, bool squared, float* run, double* total, float* out) {
     if (index.values.empty())
@@ -168,8 +168,8 @@ template <class Real> double CrfObjective<Real>::sweep(const Real* w, Real* out,
             const auto k_n = static_cast<Real>(data_.importance(n));
             oracle.score(n);
             losses[b] += static_cast<double>(k_n) * (oracle.log_z(&expected) - oracle.gold(&gold));
-            // What one part adds: its excess over gold, or the variance of its indicator; a count over the whole
-            // sentence is taken for a Poisson variable.
+            // The contribution of one part: its excess over gold, or the variance of its indicator; a count over the
+            // whole sentence is treated as a Poisson variable.
             const auto part = [&](Real p, Real g) { return want == Want::gradient ? k_n * (p - g) : k_n * p * (1 - p); };
             const auto count = [&](Real p, Real g) { return want == Want::gradient ? k_n * (p - g) : k_n * p; };
             Real* delta = delta_.data() + begin * S;

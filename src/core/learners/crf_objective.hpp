@@ -1,6 +1,6 @@
 // The penalised negative log-likelihood of a whole training set, for batch learners.
 //
-//   f(w)  = sum_n k_n (log Z(x_n) - s(x_n, y_n))  +  c2 |w|^2          k_n: how much sentence n counts
+//   f(w)  = sum_n k_n (log Z(x_n) - s(x_n, y_n))  +  c2 |w|^2          k_n: the weight of sentence n
 //   f'(w) = sum_n k_n (E_w parts - gold parts)  +  2 c2 w
 //
 // The gradient of the unary rows is X' delta, delta[t] = expected - gold at token t, and is gathered feature by
@@ -28,7 +28,7 @@ FeatureTokens transposed(std::span<const std::int64_t> ptr, std::span<const std:
 
 template <class Real> class CrfObjective {
   public:
-    // trainable: [size]  0: this weight stays as it is and is not penalised; null: all are trained.
+    // trainable: [size]  0: this weight is fixed and not penalised; null: all are trained.
     CrfObjective(const CrfShape& shape, const CrfData& data, double c2, const std::uint8_t* trainable,
                  std::size_t threads);
 

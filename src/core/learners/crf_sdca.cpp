@@ -18,21 +18,21 @@ struct Change {
     double K = 0, B = 0;
 };
 
-constexpr float least = 1e-7f; // probabilities are not read below this
+constexpr float least = 1e-7f; // lower bound of probabilities
 
 // With an L1 penalty a weight counts as active from |u| > nearly * shrink on: in one step it may leave zero.
 constexpr float nearly = 0.5f;
 
-// The two parts of the gap say how to hold w. If the sentences are not less than `slow` times as far from their optimum as
-// a pass ago, and that is the larger part, the pass was too bold: w is held so many times tighter from then on. If their
-// part is less than `idle` times the other, w is held too tightly.
+// The two parts of the gap decide how tightly to hold w. If the sentences' part is the larger one and is at least
+// `slow` times its value a pass ago, the steps were too long: hold is multiplied by `tighter`. If their part is less
+// than `idle` times the other, w is held too tightly.
 constexpr double slow = 0.9, idle = 0.02, tighter = 1.5;
 
 // A sentence whose K has more than doubled since its last visit takes smaller steps, down to a fourth.
 constexpr double worse = 2;
 constexpr float raised = 1.5f, lowered = 0.8f, most_raised = 4;
 
-// Sentences with more than `loud` times the mean K, if they are fewer than one in `few`, are visited so many times more.
+// Sentences with more than `loud` times the mean K, if fewer than one in `few`, are visited several times more.
 constexpr double loud = 4;
 constexpr std::int64_t few = 16;
 constexpr int more_visits = 4;
@@ -43,8 +43,9 @@ void prefetch(const float* from, std::int64_t n) {
 
 } // namespace
 
-// fresh := d = fresh - m, zero rows where nothing moved by `still`; K and B of the nodes. T rows of S.
-// squares [T]: |phi_t|^2; null: as many as the token has features.
+// fresh := d = fresh - m, with rows zeroed that changed by less than `still`; returns K and B of the nodes. T rows of
+// S.
+// squares [T]: |phi_t|^2; null: the token's number of features.
 CHAFFINCH_HOT Change node_change(std::int64_t T, std::int64_t S, const std::int64_t* ptr, const double* squares,
                                  const float* m, float still, float* fresh) {
     Change change;
@@ -145,8 +146,9 @@ CHAFFINCH_HOT double shared_rows(std::span<const std::int64_t> ptr, const std::i
                   : sum_shared<false, false>(ptr, tokens, nullptr, nullptr, nullptr, 0, S, d);
 }
 
-// After a pass: w := soft(u, shrink), and u as z = w and the next pass's hold make it. The penalty of w, and R(w) + R*(g) - g.w for the penalty R
-// and the g = 2 c u - 2 hold z that the marginals make, which is zero if w minimises R(w) - g.w.
+// After a pass: w := soft(u, shrink), and u is recomputed for z = w and the next pass's hold. Gives the penalty of w,
+// and R(w) + R*(g) - g.w for the penalty R and the marginals' g = 2 c u - 2 hold z, which is zero if w minimises R(w) -
+// g.w.
 struct Recentred {
     double penalty = 0, held = 0;
 };
@@ -234,7 +236,7 @@ void CrfSdca::find_repeats() {
     }
 }
 
-// By how much |F_n(d)|^2 exceeds the sum of |d_t|^2 over tokens and features, because tokens share features.
+// The excess of |F_n(d)|^2 over the sum of |d_t|^2 over tokens and features, which comes from shared features.
 double CrfSdca::shared_length(std::int64_t n, const float* u, const float* d) const {
     return shared_rows(std::span(shared_).subspan(static_cast<std::size_t>(groups_[n]),
                                                   static_cast<std::size_t>(groups_[n + 1] - groups_[n] + 1)),
@@ -427,7 +429,7 @@ void CrfSdca::add_weights(float* w) {
         const std::int64_t T = data_.length(n);
         if (T == 0) continue;
         oracle_.choose(n);
-        oracle_.gold(&parts_); // makes room for the parts, and leaves the gold ones there
+        oracle_.gold(&parts_); // sizes parts_ and fills in the gold parts
         float* d = parts_.nodes.data();
         float* d_pairs = parts_.chain.data();
         for (std::int64_t k = 0; k < T * S; ++k) d[k] -= node_marginals(n)[k];
@@ -439,7 +441,7 @@ void CrfSdca::add_weights(float* w) {
     }
 }
 
-// parts = d, m_n += g d; the step by which d moves u, 0 if nothing moves.
+// parts = d, m_n += g d; returns the step by which d moves u, 0 if nothing moves.
 float CrfSdca::visit(std::int64_t n, const float* u) {
     const std::int64_t S = shape_.S(), T = data_.length(n);
     const double k_n = static_cast<double>(data_.importance(n));

@@ -11,22 +11,23 @@
 //   d = p - m_n      g = K / (K + factor k_n B / 2 c2)      m_n += g d      w -= (g k_n / 2 c2) F_n(d)
 //   K = sum over tokens and labels of d log(p / m_n)        B = |F_n(d)|^2
 //
-// K measures how far apart the two distributions are (both relative entropies summed, by node marginals in place of
-// the joint, which labels that go together make too large: hence the factor 2), B how far the step moves w, features that
-// tokens of the sentence share included. A sentence whose K grows takes smaller steps. There is no rate to choose, and the penalty never needs a pass of its own.
-// At the first visit m_n is gold and K infinite: g is set, as SGD would. Shalev-Shwartz and Zhang 2013, "Stochastic dual
+// K measures the distance of the two distributions (the sum of both relative entropies, from node marginals instead of
+// the joint distribution; correlated labels make it too large, hence the factor 2). B measures how far the step moves
+// w, including features that tokens of the sentence share. A sentence whose K grows takes smaller steps. There is no
+// rate to choose, and the penalty needs no pass of its own. At the first visit m_n is gold and K is infinite: g is then
+// a fixed rate, as in SGD. Shalev-Shwartz and Zhang 2013, "Stochastic dual
 // coordinate ascent"; Le Priol et al. 2018, "Adaptive stochastic dual coordinate ascent for CRFs".
 //
-// Sentences are visited one at a time: several under the same w overshoot where their tokens share features.
+// Sentences are visited one at a time: several under the same w overshoot if their tokens share features.
 //
-// Elastic net. With c1 |w|_1 added to f, and w held near its value z after the last pass by hold |w - z|^2, the sum over the
-// sentences makes u, and w is read off it:
+// Elastic net. With c1 |w|_1 added to f, and w held near its value z after the last pass by hold |w - z|^2, the sum
+// over the sentences gives u, and w follows from u:
 //
 //   u = -(1 / 2 c) sum_n k_n F_n(m_n - gold_n) + (hold / c) z        w = soft(u, c1 / 2c)        c = c2 + hold
 //
-// Steps are as above with c for c2. B counts only weights that are not zero or soon will not be: the others do not move,
-// which makes steps long. Holding w makes a small c2 fast: without it steps would have to be as short as c2 is small. z is
-// set to w after each pass, so that at the end it holds nothing back (Shalev-Shwartz and Zhang 2014, "Accelerated proximal
+// Steps are as above with c for c2. B counts only weights that are non-zero or about to be: the others do not move, so
+// steps can be longer. Holding w makes training with a small c2 fast: without it, steps would shrink with c2. z is set
+// to w after each pass, so hold does not change the optimum (Shalev-Shwartz and Zhang 2014, "Accelerated proximal
 // stochastic dual coordinate ascent", without their extrapolation, which did not help).
 #pragma once
 
@@ -37,23 +38,23 @@ namespace chaffinch::learners {
 
 struct SdcaSettings {
     double c1 = 0, c2 = 1;
-    double hold = 0;          // at first; it follows the gap. With c1 = hold = 0 w is never held
-    double factor = 2;        // for labels that go together
-    double first_rate = 0.15; // g at the first visit is min(0.5, first_rate c / k_n), less where values exceed 1
-    double still = 0.001;     // a token whose marginals change by less is left alone
-    bool skip_quiet = true;   // from the third pass on sentences with little to change are visited less often, those
-                              // with much to change several times
+    double hold = 0;          // initial value; adapted to the gap. With c1 = hold = 0 w is never held
+    double factor = 2;        // corrects K for correlated labels
+    double first_rate = 0.15; // g at the first visit is min(0.5, first_rate c / k_n), less if values exceed 1
+    double still = 0.001;     // tokens whose marginals change by less are skipped
+    bool skip_quiet = true;   // from the third pass on, sentences with a small K are visited less often, those
+                              // with a large K several times
     std::uint64_t seed = 1;
 };
 
 struct SdcaPass {
-    double loss = 0;   // sum of the losses, each as it was met last, under the w of that moment
+    double loss = 0;   // sum of the losses, each from the sentence's last visit
     double moved = 0;  // sum of K / 2 over the sentences: an upper guess of the distance to the optimum
     double penalty = 0; // c1 |w|_1 + c2 |w|^2 at the end of the pass
-    double held = 0;   // how far w is from the weights that the marginals make without hold, as a part of the gap
-    std::int64_t visited = 0; // visits, those of the same sentence counted apart
+    double held = 0;   // the part of the gap due to hold: distance of w from the marginals' weights without hold
+    std::int64_t visited = 0; // visits; repeated visits to a sentence count separately
 
-    // The distance to the optimum as a share of the objective; some 2 to 7 times what it truly is.
+    // The estimated distance to the optimum as a fraction of the objective; 2 to 7 times the true one.
     double gap() const { return loss + penalty > 0 ? (moved + held) / (loss + penalty) : 0; }
 };
 
@@ -62,35 +63,35 @@ class CrfSdca {
     // First order, hard or soft labels, no bigram templates. trainable: as for CrfObjective.
     CrfSdca(const CrfShape& shape, const CrfData& data, const SdcaSettings& settings, const std::uint8_t* trainable);
 
-    // One shuffled pass over the sentences; w [size] must be what the last pass left. Before the first it is zero, or
-    // (c1 = hold = 0) weights w_0 to stay near to: then the penalty is c2 |w - w_0|^2.
+    // One shuffled pass over the sentences; w [size] must be the result of the last pass. Before the first pass it is
+    // zero, or (c1 = hold = 0) prior weights w_0: then the penalty is c2 |w - w_0|^2.
     SdcaPass pass(float* w);
 
-    // w += (1 / 2 c2) sum_n k_n F_n(gold_n - m_n): what the marginals make of zero, or of weights to stay near to.
+    // w += (1 / 2 c2) sum_n k_n F_n(gold_n - m_n): the weights of the marginals, from zero or from prior weights.
     void add_weights(float* w);
 
-    // Visits to some sentences alone, each `times` times in turn, before passes over all: new sentences come to rest
-    // against the weights that are there, and the passes only have to settle what they disturbed.
+    // Visits only these sentences, each `times` times in turn, before passes over all: new sentences adapt to the
+    // existing weights first, so the passes only correct what they changed.
     void settle(std::span<const std::int64_t> sentences, int times, float* w);
 
     // One visit to each of the `count` sentences with the largest K, the largest first. Loss and moved are those of all
-    // sentences, each as it was met last; there is no penalty.
+    // sentences at their last visits; the penalty is not computed.
     SdcaPass settle_loudest(std::int64_t count, float* w);
 
-    // Loss and moved of all sentences under w; nothing moves. There is no penalty.
+    // Loss and moved of all sentences under w, without an update. The penalty is not computed.
     SdcaPass measure(const float* w);
 
-    // All that a later run needs to go on exactly where this one is, besides w.
+    // The state that, with w, resumes this run exactly.
     struct State {
         std::vector<float> nodes, pairs;     // m
         std::vector<float> change, loss, smaller; // [N]
         std::vector<std::int64_t> order;     // [N]
-        std::vector<std::int64_t> counts;    // [N] skipped, -1 if never met; then passes and the generator's state
+        std::vector<std::int64_t> counts;    // [N] visits skipped, -1: never visited; then passes, generator's state
         double mean_change = 0;
     };
     State state() const;
 
-    // A state that somebody else holds; sizes must be those of state().
+    // A state in the caller's memory; sizes must be those of state().
     struct StateView {
         std::span<const float> nodes, pairs, change, loss, smaller;
         std::span<const std::int64_t> order, counts;
@@ -112,7 +113,7 @@ class CrfSdca {
     struct Memory { // what a sentence remembers
         float change = 0; // K of the last visit
         float loss = 0;   // met at the last visit
-        float smaller = 1; // steps are taken as if B were so many times what it is
+        float smaller = 1; // factor of B that shortens steps
         std::int8_t skipped = 0;
         bool met = false;
     };

@@ -21,7 +21,7 @@ CHAFFINCH_HOT void subtract(std::int64_t n, const float* b, float* a) {
     for (std::int64_t k = 0; k < n; ++k) a[k] -= b[k];
 }
 
-// w *= s, where trained
+// w *= s for trained weights
 CHAFFINCH_HOT void rescale(std::int64_t n, float s, const std::uint8_t* trainable, float* w) {
     if (trainable)
         for (std::int64_t k = 0; k < n; ++k) w[k] = trainable[k] ? s * w[k] : w[k];
@@ -87,7 +87,7 @@ double CrfSgd::part(std::span<const std::int64_t> order, std::int64_t met, doubl
     return std::accumulate(losses_.begin(), losses_.end(), 0.0);
 }
 
-// Steps and scales of the sentences from `from` on, to the end or to where w has to be made whole in between.
+// Plans steps and scales of the sentences from `from` to the end, or to the point where w has to be rescaled.
 std::int64_t CrfSgd::plan(std::span<const std::int64_t> order, std::int64_t from, std::int64_t& met, DecayingSteps& steps) {
     const auto n = static_cast<std::int64_t>(order.size());
     std::int64_t i = from;
@@ -100,7 +100,7 @@ std::int64_t CrfSgd::plan(std::span<const std::int64_t> order, std::int64_t from
     return i;
 }
 
-// The sentences of order [from, to), block by block; how far it came.
+// Descends on the sentences of order [from, to), block by block; returns how far it came.
 std::int64_t CrfSgd::descend(std::span<const std::int64_t> order, std::int64_t from, std::int64_t to, float* w) {
     Worker& mine = workers_[0];
     for (; from < to; from = std::min(to, from + settings_.block)) {
@@ -120,7 +120,8 @@ std::int64_t CrfSgd::descend(std::span<const std::int64_t> order, std::int64_t f
     return from;
 }
 
-// The same with half h of the features; the other thread has the other half, and both share the sentences until they part.
+// The same with half h of the features; the other thread has the other half, and both share the sentences until
+// Partners ends the run.
 std::int64_t CrfSgd::descend_half(std::span<const std::int64_t> order, std::int64_t from, std::int64_t to, int h, float* w) {
     Worker& mine = workers_[h];
     for (bool together = true; from < to && together; from = std::min(to, from + settings_.block)) {

@@ -1,13 +1,13 @@
 // Stochastic gradient descent on the L2-penalised chain likelihood, with a rate that falls linearly to zero.
 //
 //   per sentence:   w <- (1 - eta lambda) w  -  eta k_n F_n(expected - gold),     lambda = 2 c2 / N
-//   eta = rate (1 - t / (epochs N))                                               t: sentences met so far
+//   eta = rate (1 - t / (epochs N))                                               t: sentences seen so far
 //
-// w is kept as s v with one scale s, so that the shrinking costs nothing. The last epochs, where the rate is small,
-// do the averaging: nothing else is needed, but the schedule must be run to its end.
+// w is kept as s v with one scale s, so that shrinking costs nothing. The small rates of the last epochs replace
+// averaging, but the schedule must be run to its end.
 //
 // Sentences are taken in blocks: those of a block are all scored under the w that the block before left, and move w in
-// their order. A small block costs no convergence, and the chain's weights are made ready once for all of it.
+// their order. A small block does not slow convergence, and the chain's weights are prepared once per block.
 //
 // Two threads go through a block in three steps: each gathers what its half of the features adds to the scores; they share
 // the sentences; each moves the weights of its half. The result is that of one thread.
@@ -37,16 +37,16 @@ class CrfSgd {
   public:
     CrfSgd(const CrfShape& shape, const CrfData& data, const CrfSgdSettings& settings, const std::uint8_t* trainable);
 
-    // One shuffled epoch; the sum of the losses met. w is whole again (scale 1) when it returns.
+    // One shuffled epoch; returns the sum of the losses. w has scale 1 when it returns.
     // threads: 1, or more (0: all cores) for two.
     double epoch(float* w, std::size_t threads);
 
-    // Sentences of the data in this order, as part of an epoch: t of the first is `met`. w is `scale` times what it reads, before
-    // and after, so that parts of a training set that is elsewhere follow one another at no cost; the sum of the losses met.
+    // Sentences of the data in this order, as part of an epoch: t of the first is `met`. The weights are `scale` times
+    // w, before and after, so that parts of a training set outside memory follow one another at no cost. Returns the
+    // sum of the losses.
     double part(std::span<const std::int64_t> order, std::int64_t met, double& scale, float* w, std::size_t threads);
 
-    // What a later run needs to go on exactly where this one is, besides w: the order, then sentences met and the
-    // generator's state.
+    // The state that, with w, resumes this run exactly: the order, then sentences seen and the generator's state.
     std::vector<std::int64_t> state() const;
     void restore(std::span<const std::int64_t> state);
 

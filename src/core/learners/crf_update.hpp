@@ -1,13 +1,13 @@
-// How a sentence's parts move the weights.
+// Updates of the weights by a sentence's parts.
 #pragma once
 
 #include "crf.hpp"
 
 namespace chaffinch::learners {
 
-// Weights of which some are not trained: trainable [size], 0 keeps a weight as it is; null: all move.
+// trainable [size]: 0 keeps a weight fixed; null: all are trained.
 
-// add_rows of score.hpp with such weights. S: whole lanes.
+// add_rows of score.hpp, for trainable weights only. S: whole lanes.
 void add_rows(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* delta, float step,
               std::int64_t S, const std::uint8_t* trainable, float* w, const float* values);
 

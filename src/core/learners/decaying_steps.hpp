@@ -2,7 +2,7 @@
 //
 //   w <- (1 - eta lambda) w - eta k g,     eta = rate (1 - t / (epochs N)),     lambda = 2 c2 / N
 //
-// t counts the examples met, g is the gradient of an example's loss and k its importance. w is kept as s v with one scale
+// t counts the examples seen, g is the gradient of an example's loss and k its weight. w is kept as s v with one scale
 // s, so that shrinking costs nothing; a step on v is -eta k / s.
 #pragma once
 
@@ -18,12 +18,12 @@ class DecayingSteps {
           total_(static_cast<double>(N) * static_cast<double>(epochs)), scale_(scale) {}
 
     double scale() const { return scale_; }
-    // Whether v should be multiplied by the scale, before its numbers grow too large.
+    // True if v should be multiplied by the scale now, before it overflows.
     bool worn() const { return scale_ < 1e-4; }
-    // v has been multiplied by it.
+    // Call it after v has been multiplied by the scale.
     void renew() { scale_ = 1; }
 
-    // w shrinks; what the gradient of an example with this importance, met as number t, is multiplied by to move v.
+    // Shrinks w; returns the factor of the gradient on v for example number t with this weight.
     float step(std::int64_t t, double importance = 1) {
         const double eta = rate_ * std::max(0.0, 1 - static_cast<double>(t) / total_);
         scale_ *= 1 - eta * lambda_;

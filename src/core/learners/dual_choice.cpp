@@ -14,7 +14,7 @@ namespace chaffinch::learners {
 namespace {
 
 constexpr float minus_infinity = -3e38f;
-constexpr float least = 1e-9f; // probabilities are not read below this
+constexpr float least = 1e-9f; // lower bound of probabilities
 
 constexpr std::uint32_t examples_between_checks = 64; // whether to stop
 
@@ -35,9 +35,9 @@ std::vector<float> norms(const SharedRows& x) {
 //
 //   D_y = B_y + A C [y = gold],   a_y = C [y = gold] - max(0, D_y - beta) / A,   sum_y max(0, D_y - beta) = A C
 //
-// (Crammer and Singer 2001.) The last sum falls in beta and is convex. Any set M of labels gives a beta that is not above
-// the solution, (sum over M of D - A C) / |M|, and Newton's steps rise from there: each is that of the labels above the
-// one before. The labels that were above it when the example was met last are mostly the answer.
+// (Crammer and Singer 2001.) The last sum falls in beta and is convex. Any set M of labels gives a lower bound of beta,
+// (sum over M of D - A C) / |M|, and Newton's method ascends from there: each step takes M to be the labels above the
+// last beta. The labels above beta at the example's last visit are mostly the answer.
 //
 // Squared, with d = 1 / 2C:  min over a of  sum_y A a_y^2 / 2 + B_y a_y  +  d a_gold^2 / 2,   a_y <= 0 except of gold.
 //
@@ -84,7 +84,7 @@ struct CrammerSingerPass {
     float *alpha, *w;
 };
 
-// Packs: of a row of labels, or 0 where only the call knows.
+// Packs: of a row of labels, or 0 if not known at compile time.
 template <int Packs, bool Squared> CHAFFINCH_INLINE DualCrammerSinger::Pass descend(const CrammerSingerPass& p) {
     const auto& [x, order, gold, C, norm, Y, bound, resting, alpha, w] = p;
     const std::int64_t S = Packs ? Packs * machine::lanes : machine::padded(Y);
@@ -99,7 +99,7 @@ template <int Packs, bool Squared> CHAFFINCH_INLINE DualCrammerSinger::Pass desc
         const float own = x.own()[n], A = norm[n], C_n = C[n];
         const float curve = Squared ? 0.5f / C_n : 0.0f, most_gold = Squared ? 0.0f : C_n, before_gold = held[y_n];
         features::gather(x.rows(), n, w, S, G.data());
-        // G_y = s_y + [y != gold] (squared: + a_gold / 2C of gold); optimal where max_y G_y over all y does not exceed the
+        // G_y = s_y + [y != gold] (squared: + a_gold / 2C of gold); optimal if max_y G_y over all y does not exceed the
         // min over y with a_y < its bound. high: of all but gold.
         Reals high = Reals{} + minus_infinity, low = Reals{} - minus_infinity, product{}, count{}, heights{}, g, a;
         for (std::int64_t y = 0; y < S; y += machine::lanes) {
@@ -128,7 +128,8 @@ template <int Packs, bool Squared> CHAFFINCH_INLINE DualCrammerSinger::Pass desc
         found.met += static_cast<double>(C_n * (Squared ? short_by * short_by : short_by) + machine::total(product) -
                                          0.5f * curve * before_gold * before_gold);
         if (violation <= 1e-6f) {
-            // At zero and right by more than the pass before was wrong anywhere: nothing will move soon.
+            // Shrinking: alpha is zero and the margin exceeds the last pass's largest violation, so the example is
+            // skipped.
             if (bound > 0 && before_gold == 0 && G[y_n] - other > bound) resting[n] = 1;
             continue;
         }

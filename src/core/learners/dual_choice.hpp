@@ -30,8 +30,8 @@ class DualCrammerSinger : public RestingSolver {
                       std::int64_t Y, bool squared, bool shrinking, std::span<float> given = {});
 
     struct Pass {
-        float violation = 0; // the largest of an example's optimality
-        double met = 0;      // the duality gap met on the way: each example's share under the weights that it found
+        float violation = 0; // the largest violation of an example's optimality
+        double met = 0;      // the duality gap: each example's share under the weights before its update
     };
     Pass pass(std::span<const std::int64_t> order);
     void wake() override;
@@ -55,7 +55,7 @@ class DualLogistic : public DualSolver {
                  std::span<const float> C, // [N]
                  std::int64_t Y, bool whole = false, std::span<float> given = {}); // whole: of SharedRows
 
-    // One pass in this order; returns the gap sum_n C_n (loss_n + its conjugate's share) met on the way.
+    // One pass in this order; returns the gap during the pass, sum_n C_n (loss_n + its conjugate's share).
     double pass(std::span<const std::int64_t> order);
 
     void restart() override;

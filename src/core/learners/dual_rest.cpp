@@ -21,7 +21,7 @@ using Mask = machine::Pack<std::int32_t>;
 
 constexpr std::uint32_t examples_between_checks = 64; // whether to stop
 
-// What one stripe of lanes of one pass works on; pointers are at the stripe's first column.
+// The data of one stripe of lanes in one pass; pointers are at the stripe's first column.
 struct Stripe {
     const features::Examples* x;
     std::span<const std::int64_t> order;
@@ -37,7 +37,7 @@ struct Stripe {
     bool clipped, linear, shrinking;
 };
 
-// What the objective of the examples is read from.
+// The inputs of the examples' objective.
 struct RestObjective {
     std::int64_t Y;
     bool clipped, linear;
@@ -47,7 +47,7 @@ struct RestObjective {
     const std::int32_t* labels;
 };
 
-// How many packs of labels one thread moves together: all in one go where a row of w is read by one thread.
+// How many packs of labels one thread updates together: all at once if one thread reads a row of w.
 std::int64_t packs_at_once(std::int64_t packs, std::size_t threads) {
     if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
     const std::int64_t stripes = std::max((packs + 2) / 3, std::min(packs, static_cast<std::int64_t>(threads)));
@@ -179,7 +179,7 @@ double DualRest::pass(std::span<const std::int64_t> order, std::size_t threads, 
     return std::accumulate(met.begin(), met.end(), 0.0);
 }
 
-// As if no label were its own; a lane that is no label has a score of 0 and adds 1. Then those that are.
+// First as if every label were wrong (a padding lane scores 0 and adds 1), then corrected for the right labels.
 CHAFFINCH_HOT static void add_margins(std::int64_t begin, std::int64_t end, const float* scores, const RestObjective& m,
                                       DualObjective& sum) {
     const std::int64_t S = machine::padded(m.Y);

@@ -1,6 +1,6 @@
 // One linear model per label against the rest, by dual coordinate descent: labels are lanes.
 //
-//   min over w_y of  |w_y|^2 / 2 + sum_n C_n loss(t_ny w_y.x_n),   t_ny = +1 where n has the label y, else -1
+//   min over w_y of  |w_y|^2 / 2 + sum_n C_n loss(t_ny w_y.x_n),   t_ny = +1 if n has the label y, else -1
 //
 //   hinge           max(0, 1 - z)       0 <= a_ny <= C_n     D_n = 0
 //   squared hinge   max(0, 1 - z)^2     0 <= a_ny            D_n = 1 / (2 C_n)
@@ -11,8 +11,8 @@
 //   dual = sum_n,y (a_ny - D_n a_ny^2 / 2) - sum_y |w_y|^2 / 2
 //
 // Hsieh et al. 2008, "A dual coordinate descent method for large-scale linear SVM", with shrinking of section 3.2 per
-// lane: a lane at its bound whose gradient lies beyond the last pass's largest violation rests until `wake`. A label's
-// weights depend on that label alone, so lanes may be shared out to threads in any way.
+// lane: a lane at its bound whose gradient exceeds the last pass's largest violation is skipped until `wake`. A label's
+// weights depend on that label alone, so lanes can be divided among threads in any way.
 #pragma once
 
 #include "dual_solver.hpp"
@@ -32,8 +32,8 @@ class DualRest : public RestingSolver {
              std::span<const float> C,                // [N]    penalty of each example
              std::int64_t Y, MarginLoss loss, bool shrinking, std::span<float> given = {});
 
-    // One pass over the examples in this order; violation [Y] receives the largest of each label's optimality. Returns
-    // the duality gap met on the way: each example's share under the weights that it found.
+    // One pass over the examples in this order; violation [Y] receives each label's largest violation of optimality.
+    // Returns the duality gap during the pass: each example's share under the weights before its update.
     double pass(std::span<const std::int64_t> order, std::size_t threads, std::span<float> violation);
 
     void wake() override;

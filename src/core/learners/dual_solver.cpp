@@ -28,7 +28,8 @@ CHAFFINCH_HOT static double squares(const float* w, std::int64_t n) {
     return total;
 }
 
-// scores += own_n d_n, the part of the features of its own: they have the weight d_n x_nf. Returns their weights' square.
+// scores += own_n d_n, the part of the example's own features, which have the weight d_n x_nf. Returns the squared norm
+// of their weights.
 CHAFFINCH_HOT static double score(const SharedRows& x, std::int64_t n, const float* w, std::int64_t S, const float* d,
                                   float* scores) {
     features::gather(x.rows(), n, w, S, scores);
@@ -48,7 +49,7 @@ DualObjective DualSolver::objective(std::size_t threads) const {
     const std::int64_t N = x_.N(), blocks = (N + block - 1) / block;
     struct Sum {
         DualObjective examples;
-        double length = 0; // of the weights of features that are one example's own
+        double length = 0; // squared norm of the weights of features that only one example has
     };
     std::vector<Sum> sums(static_cast<std::size_t>(blocks));
     machine::parallel_blocks(static_cast<std::size_t>(blocks), threads, [&](std::size_t b) {

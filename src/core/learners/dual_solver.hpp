@@ -1,4 +1,4 @@
-// What every dual solver keeps, and what it has reached: coefficients d_n of the examples and the weights they add up to.
+// The state of every dual solver and its objective: coefficients d_n of the examples and the weights they sum to.
 //
 //   w = sum_n d_n x_n,   primal = |w|^2 / 2 + sum_n losses,   dual = sum_n shares - |w|^2 / 2
 #pragma once
@@ -13,7 +13,7 @@
 namespace chaffinch::learners {
 
 struct DualObjective {
-    double primal = 0, dual = 0; // the optimum of both lies between
+    double primal = 0, dual = 0; // the optimum lies between them
 };
 
 class DualSolver {
@@ -24,9 +24,9 @@ class DualSolver {
 
     void scores(std::span<const std::int64_t> which, float* out) const; // [which][S]
     void weights(float* w) const;                                       // [F+1][S]
-    machine::AlignedVector<float> release();                                     // the same; the solver is used up
+    machine::AlignedVector<float> release(); // the same; the solver cannot be used afterwards
 
-    // Weights [F+1][S] that other examples have moved as well; every feature must be shared.
+    // Takes weights [F+1][S] that other examples have updated too; every feature must be shared.
     void load(std::span<const float> w) { std::ranges::copy(w, w_.begin()); }
 
     // The dual variables [N][S] of an earlier pass.
@@ -35,11 +35,11 @@ class DualSolver {
 
     std::int64_t S() const { return machine::padded(Y_); }
 
-    // As if no pass had been made.
+    // Resets the state to that before the first pass.
     virtual void restart() { std::ranges::fill(w_, 0.0f); }
 
   protected:
-    // given: weights [F+1][S] of the caller, which are moved instead of the solver's own; every feature is then shared
+    // given: weights [F+1][S] of the caller, updated instead of the solver's own; every feature is then shared
     DualSolver(const features::Examples& examples, std::int64_t Y, bool whole = false, std::span<float> given = {})
         : x_(examples, whole || !given.empty()), Y_(Y),
           held_(given.empty() ? static_cast<std::size_t>((x_.rows().F + 1) * machine::padded(Y)) : 0),
@@ -50,11 +50,11 @@ class DualSolver {
     // d_n [S].
     virtual void coefficients(std::int64_t n, float* d) const = 0;
 
-    // What the examples of a block add: given their scores [end - begin][S], their losses to `primal` and their
-    // variables' shares to `dual`.
+    // Adds the losses of a block's examples to `primal` and their variables' shares to `dual`, given their scores [end
+    // - begin][S].
     virtual void add_losses(std::int64_t begin, std::int64_t end, const float* scores, DualObjective& sum) const = 0;
 
-    // -d_n x_n of these is added to the weights.
+    // Subtracts d_n x_n of these examples from the weights.
     void take_out(std::span<const std::int64_t> which);
 
     SharedRows x_;
@@ -63,13 +63,13 @@ class DualSolver {
     std::span<float> w_; // [shared features + 1][S]
 };
 
-// Variables a_n [S] that are zero at first, some of which may rest.
+// Variables a_n [S], initially zero, with shrinking.
 class RestingSolver : public DualSolver {
   public:
-    // Those that rest are looked at again.
+    // Ends shrinking: all variables are updated again.
     virtual void wake() = 0;
 
-    // The weights as if these examples had never been met.
+    // Removes these examples' contribution from the weights.
     void forget(std::span<const std::int64_t> which);
     void restart() override;
 

@@ -1,5 +1,5 @@
-// The features in two halves, for two threads: each reads and moves the rows of its own half alone, so that these stay
-// in its core's cache, and no row is ever written by both.
+// The features in two halves, for two threads: each reads and updates only the rows of its own half, so these stay in
+// its core's cache, and no row is written by both.
 //
 //   scores[t][y] = (sum over f of the first half at t of v w[f][y]) + (the same of the second)
 //
@@ -22,7 +22,7 @@ class FeatureHalf {
 
     void take(const CrfData& data, std::span<const std::int64_t> sentences);
 
-    void score(const float* w, std::int64_t S); // what the half adds to the scores of all that was taken
+    void score(const float* w, std::int64_t S); // the half's part of the scores of all taken sentences
     const float* scores(std::size_t i) const { return scores_.data() + first_[i] * S_; } // of sentence i [T][S]
 
     // w += step * delta [T][S] at the tokens of sentence i. trainable: as in crf_update.hpp.

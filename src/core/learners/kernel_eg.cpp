@@ -10,9 +10,9 @@ namespace chaffinch::learners {
 
 namespace {
 
-constexpr double least = 1e-30;   // of a probability, so that no label is lost for good
-constexpr double nothing = 1e-9;  // a change of mu that is none
-constexpr double boldest = 1e9;   // of eta C k
+constexpr double least = 1e-30;   // lower bound of a probability, so that every label can come back
+constexpr double nothing = 1e-9;  // smaller changes of mu count as none
+constexpr double boldest = 1e9;   // upper bound of eta C k
 
 } // namespace
 

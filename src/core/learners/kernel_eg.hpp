@@ -3,8 +3,8 @@
 //   F_n(y)  = sum_m beta_m(y) k(x_m, x_n),   beta_m(y) = C_m ([y = y_m] - mu_m(y)),   g_n(y) = [y != y_n] + F_n(y)
 //   mu_n(y) := mu_n(y) exp(eta_n g_n(y)), normalised
 //
-// By a step s = mu' - mu the dual rises by  C_n s.g_n - k(x_n, x_n) C_n^2 |s|^2 / 2,  which is known before the step is
-// taken: eta_n grows while that is positive and is halved while it is not.
+// A step s = mu' - mu raises the dual by  C_n s.g_n - k(x_n, x_n) C_n^2 |s|^2 / 2,  which is known before the step:
+// eta_n grows while this is positive and is halved otherwise.
 //
 // Bartlett et al. 2004, "Exponentiated gradient algorithms for large-margin structured classification".
 #pragma once
@@ -29,10 +29,10 @@ struct EgState {
     double* eta;  // [N]
 };
 
-// Steps on these examples, one after the other; rows are theirs of the Gram matrix, [which][N].
+// Steps on these examples, one after the other; rows: their rows of the Gram matrix, [which][N].
 void eg_steps(const EgProblem& problem, std::span<const std::int64_t> which, const float* rows, const EgState& state);
 
-// F of so many examples, [count][S].
+// F of `count` examples, [count][S].
 void eg_scores(std::int64_t count, const float* rows, std::int64_t N, std::int64_t S, const double* beta, double* F);
 
 } // namespace chaffinch::learners

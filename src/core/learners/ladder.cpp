@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t longest_suffix = 5;
 
-// Endings that hint at a part of speech in English, longest first; elsewhere they are harmless.
+// Endings that hint at a part of speech in English, longest first; harmless in other languages.
 constexpr std::array<std::string_view, 30> endings{
     "able", "ance", "ence", "ible", "less", "ment", "ness", "ship", "tion", "ate", "est", "ful", "ing", "ion", "ise",
     "ish",  "ism",  "ist",  "ity",  "ive",  "ize",  "ous",  "al",   "ed",   "en",  "er",  "ic",  "ly",  "s",   "y"};

@@ -1,5 +1,5 @@
-// Ladders: the ever narrower classes of words that an unseen word is taken for, from "*", any word, to the
-// narrowest. A model that has never seen the word reads the narrowest rung that it knows.
+// Ladders: classes of words that stand in for an unseen word, from "*", any word, to the narrowest. For an unseen word
+// a model uses the narrowest rung that it knows.
 //
 //   one       *
 //   classes   *  Xx  Xx-ing             its case, then its case with an English ending
@@ -26,7 +26,7 @@ class Climber {
     // The rungs from the widest to the narrowest, valid until the next call. `lower` is the word in lower case.
     const std::vector<std::string>& climb(std::string_view word, std::string_view lower, text::CodePoints& points);
 
-    // What a word looks like at a glance: Xx, x, XX, xX, 9, 9x, x-x, @, # and so on.
+    // The case class of a word: Xx, x, XX, xX, 9, 9x, x-x, @, # and so on.
     static std::string_view case_class(std::string_view word, text::CodePoints& points);
 
   private:

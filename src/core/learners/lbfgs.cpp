@@ -30,7 +30,7 @@ bool Lbfgs::iterate() {
     find_direction();
     const machine::AlignedVector<float>& slope_of = settings_.c1 > 0 ? pseudo_ : g_;
     double slope = dot(direction_.data(), slope_of.data());
-    if (!(slope < 0)) { // the memory has gone stale: steepest descent
+    if (!(slope < 0)) { // the stored pairs are stale: use steepest descent
         pairs_.clear();
         find_direction();
         slope = dot(direction_.data(), slope_of.data());
@@ -151,7 +151,7 @@ bool Lbfgs::search_orthant() {
     return false;
 }
 
-// The pair of the step just found; one whose curvature is not positive would spoil H.
+// Stores the pair of the last step, unless its curvature is not positive: H would not be positive definite.
 void Lbfgs::remember_step() {
     Pair p;
     if (pairs_.size() == settings_.memory) {

@@ -43,8 +43,7 @@ class Lbfgs {
     std::span<const float> x() const { return x_; }
     std::int64_t evaluations() const { return evaluations_; }
 
-    // The pairs (s, y) of the last steps, the oldest first: [pairs][2][n]. With x they are all that a later run needs to
-    // go on exactly from here.
+    // The pairs (s, y) of the last steps, the oldest first: [pairs][2][n]. With x they resume a run exactly.
     std::size_t pairs() const { return pairs_.size(); }
     void memory(float* out) const;
     void remember(std::span<const float> memory);

@@ -1,4 +1,4 @@
-// What the Frank-Wolfe learners of the structured margin have in common, whatever the structure.
+// Shared by the Frank-Wolfe learners of the structured margin, for any structure.
 #pragma once
 
 namespace chaffinch::learners {

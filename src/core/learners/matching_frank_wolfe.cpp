@@ -97,7 +97,7 @@ double MatchingFrankWolfe::hinge(const MatchingExample& x, std::span<const doubl
     return cost + scorers::parts_dot(potentials_, answer_) - scorers::parts_dot(potentials_, x.gold);
 }
 
-// |F_n d|^2: the change is laid out over the features and taken away again.
+// |F_n d|^2: adds the change to a vector over the features and removes it again.
 double MatchingFrankWolfe::squared_length(const MatchingExample& x, std::span<const double> change) {
     touched_.clear();
     for_each_block(x, [&](const scorers::PartRows& rows, std::size_t at) {
@@ -136,7 +136,7 @@ MarginObjective MatchingFrankWolfe::measured(std::span<double> gaps) {
 
 void MatchingFrankWolfe::weights(std::span<double> out) const { mean(out); }
 
-// w, or its mean over the steps so far, made anew of the duals; returns the sum of their losses, each times its C.
+// Computes w, or its mean over the steps so far, from the duals; returns the sum of their losses, each times its C.
 double MatchingFrankWolfe::mean(std::span<double> w) const {
     std::ranges::fill(w, 0.0);
     const double now = step_ + 1, total = steps_weight(0, now);

@@ -24,7 +24,7 @@ struct MatchingExample {
     std::vector<scorers::PartRows> blocks; // edge (, more_source, more_target), source, target
     std::vector<double> gold;     // [P] the indicator of y_n
     std::vector<double> cost;     // [P] what each part of an answer costs
-    double C;                     // how much its hinge counts
+    double C;                     // the weight of its hinge
 };
 
 class MatchingFrankWolfe {
@@ -33,10 +33,10 @@ class MatchingFrankWolfe {
 
     std::size_t size() const { return examples_.size(); }
 
-    // Visits these examples; writes the gap that each had. gaps [N]
+    // Visits these examples; writes each one's gap before its visit. gaps [N]
     void run(std::span<const std::int64_t> order, std::span<double> gaps);
 
-    // Primal and dual of the weights that `weights` gives. Of the last ones, also each example's gap.
+    // Primal and dual of the weights that `weights` gives; for the last weights also each example's gap.
     MarginObjective measured(std::span<double> gaps);
 
     void weights(std::span<double> out) const; // [F] the last ones, or their mean

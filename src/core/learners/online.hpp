@@ -1,5 +1,5 @@
-// The one online loop. A search finds an answer for an example with the weights as they are and says what was
-// wrong; a rule moves the weights.
+// The one online loop. A search finds an answer for an example under the current weights and reports its mistakes; a
+// rule updates the weights.
 //
 //   search.examples()                the sentences it learns from
 //   search.learn(n, weights, rule)   learns from example n: calls rule(weights, updates) for every mistake, ticks
@@ -15,11 +15,11 @@
 
 namespace chaffinch::learners {
 
-// How an epoch, or an example, went.
+// Counts of an epoch or of an example.
 struct Tally {
     std::int64_t decisions = 0; // labels decided
-    std::int64_t mistakes = 0;  // of them wrong
-    std::int64_t updates = 0;   // times the rule was asked
+    std::int64_t mistakes = 0;  // of them, wrong
+    std::int64_t updates = 0;   // calls of the rule
 
     Tally& operator+=(const Tally& other) {
         decisions += other.decisions;
@@ -29,7 +29,7 @@ struct Tally {
     }
 };
 
-// Examples come in any order and lie far apart: while one is learnt from, those that follow are on their way.
+// Examples come in any order and lie far apart: the next ones are prefetched during the current one.
 inline void prefetch_ahead(const scorers::SentenceRows& x, std::span<const std::int64_t> order, std::size_t i) {
     constexpr std::int64_t line = 16; // ids
     if (i + 4 < order.size()) __builtin_prefetch(&x.sentences[order[i + 4]]);

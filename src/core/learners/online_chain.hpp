@@ -24,7 +24,7 @@ struct ChainCells {
     std::int64_t end = 0;   // [S]
 };
 
-// What may follow what. A null pointer: everything.
+// Allowed transitions, first and last labels. A null pointer: all.
 struct ChainMasks {
     const std::uint8_t* transitions = nullptr; // [Y][Y]
     const std::uint8_t* start = nullptr;       // [Y]
@@ -33,7 +33,7 @@ struct ChainMasks {
 
 class ChainSearch {
   public:
-    // k: how many wrong answers a rule gets to see.
+    // k: how many wrong answers the rule gets.
     ChainSearch(const scorers::SentenceRows& examples, std::span<const std::int32_t> gold, const ChainCells& cells,
                 const ChainMasks& masks, std::int64_t k)
         : examples_(examples), gold_(gold), cells_(cells), masks_(masks), k_(k) {}
@@ -95,7 +95,7 @@ class ChainSearch {
         }
     }
 
-    // The best labellings into labels_ [found][T]; none where the masks allow none.
+    // Writes the best labellings to labels_ [found][T]; none if the masks allow none.
     std::int64_t search(const OnlineWeights& weights, std::int64_t T) {
         if (stale_) {
             const float* w = weights.w();

@@ -1,12 +1,12 @@
-// Rules: how far the weights move on an example, whatever search found the mistake.
+// Rules: how far the weights move on an example, independent of the search that found the mistake.
 //
 // A search hands over what it got wrong as a list of updates, one for each wrong answer y_hat considered:
 //
 //   d     = f(x, y) - f(x, y_hat)       as cells with coefficients, the same cell possibly several times
 //   cost  = loss of y_hat against y
 //
-// Rules whose `augmented` is true want the search to look for argmax score + cost instead of argmax score, so that
-// a right answer by too small a margin is a mistake as well.
+// If a rule's `augmented` is true, the search looks for argmax score + cost instead of argmax score, so that a right
+// answer with too small a margin is a mistake as well.
 #pragma once
 
 #include "online_weights.hpp"
@@ -35,7 +35,7 @@ struct Update {
 
 namespace online {
 
-// Each cell once, in rising order; zeros are gone.
+// Merges equal cells, in ascending order, and drops zeros.
 inline void merge(std::vector<Cell>& d) {
     std::ranges::sort(d, {}, &Cell::at);
     std::size_t n = 0;

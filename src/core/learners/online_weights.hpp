@@ -1,9 +1,9 @@
-// Weights that move online, and their mean over time.
+// Weights updated online, and their mean over time.
 //
 //   w[c]  the weight of cell c;  a cell is one (row, label), a row one feature or one context of labels
 //   u[c]  = sum over the changes of w[c] of  time * change
 //
-// The mean of w over the steps 0 .. time-1 is w - u / time: nothing but the cells that change is ever touched.
+// The mean of w over the steps 0 .. time-1 is w - u / time: only the cells that change are touched.
 // (Daume 2006, "Practical structured learning techniques", figure 2.3.)
 #pragma once
 
@@ -36,7 +36,8 @@ class OnlineWeights {
         u_[cell] += now_ * change;
     }
 
-    // Rows of `stride` cells stay unseen until they have been rewarded `updates` times; their past counts from then on.
+    // Rows of `stride` cells stay hidden until they have been updated `updates` times; their earlier updates count from
+    // then on.
     // (Goldberg and Elhadad 2011, "Learning sparser perceptron models".)
     void hide(std::int64_t stride, std::int64_t updates) {
         stride_ = stride;
@@ -67,7 +68,7 @@ class OnlineWeights {
         time_ = 0, now_ = 0;
     }
 
-    // All that a training depends on: copies go to a checkpoint, and come back. sigma: empty without confidence.
+    // The whole state of training, for checkpoints. sigma: empty without confidence.
     std::span<const float> all_w() const { return w_; }
     std::span<const float> all_u() const { return u_; }
     std::span<const float> all_sigma() const { return sigma_; }
@@ -81,7 +82,7 @@ class OnlineWeights {
     void averaged(std::span<float> out) const; // [size]
 
   private:
-    // Has the cell's row had enough updates? If it has just now, what it learnt in hiding becomes visible.
+    // Has the cell's row had enough updates? If this is the last one needed, its hidden updates become visible.
     bool seen(std::int64_t cell, float change) {
         std::int32_t& count = updates_[cell / stride_];
         if (count >= enough_) return true;

@@ -119,7 +119,7 @@ void PrunedSgd::build(std::int64_t n, double scale) {
     lattice_.build(lattice_weights(scale), data_.ptr.subspan(begin, T + 1), data_.ids, settings_.pruning, data_.values);
 }
 
-// The loss of the chain over the states, and its step.
+// Takes the step of the chain's loss over the states; returns the loss.
 double PrunedSgd::whole(std::int64_t n, float step) {
     const std::int64_t T = data_.length(n), begin = data_.begin(n);
     const std::int32_t* y = data_.y.data() + begin;
@@ -158,7 +158,7 @@ double PrunedSgd::whole(std::int64_t n, float step) {
     return log_z - gold;
 }
 
-// The loss of the tokens by themselves, and its step.
+// Takes the step of the tokens' own losses; returns the loss.
 double PrunedSgd::apart(std::int64_t n, float step) {
     const std::int64_t T = data_.length(n), begin = data_.begin(n);
     double loss = 0;
@@ -179,13 +179,13 @@ void PrunedSgd::scatter(std::int64_t token, float step) {
                    data_.values ? data_.values + from : nullptr, w_.unary.data());
 }
 
-// Every feature gets weights for the labels that are likely at its tokens, besides those that it has.
+// Gives every feature weights for the labels that are likely at its tokens, in addition to those it has.
 // likely: the labels of token t at at[t] .. at[t+1]
 void PrunedSgd::spread(const std::vector<std::int64_t>& at, const std::vector<std::uint16_t>& likely) {
     const FeatureTokens index = transposed(data_.ptr, data_.ids, F_);
     Weights wider;
     wider.ptr.assign(1, 0);
-    std::vector<std::int64_t> met(static_cast<std::size_t>(Y_), -1); // the feature that a label was met with last
+    std::vector<std::int64_t> met(static_cast<std::size_t>(Y_), -1); // the last feature that the label was seen with
     std::vector<float> value(static_cast<std::size_t>(Y_));
     std::vector<std::uint16_t> row;
     for (std::int64_t f = 0; f < F_; ++f) {

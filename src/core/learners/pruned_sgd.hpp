@@ -1,14 +1,14 @@
 // Stochastic gradient descent on the pruned chain, with a rate that falls linearly to zero (see crf_sgd.hpp).
 //
 // A sentence whose gold labels are all states moves the weights by the gradient of its log-likelihood over the states.
-// Where pruning has lost a gold label, its tokens are first taken by themselves: the unary weights move by
+// If pruning removed a gold label, the sentence's tokens are first trained independently: the unary weights move by
 //
 //   own_t(y) - [y = gold_t]                 the gradient of  -sum_t log own_t(gold_t)
 //
 // until the gold labels survive. So one set of weights learns both to prune and to decide.
 //
-// At first a feature has weights for the labels that it occurs with. After widen() it also has them for labels that
-// the model found likely at one of its tokens: those are the pairs of which something can be learnt.
+// At first a feature has weights for the labels it occurs with. After widen() it also has weights for labels that the
+// model found likely at one of its tokens: only these pairs have a gradient worth learning from.
 #pragma once
 
 #include "crf.hpp"
@@ -27,12 +27,12 @@ struct PrunedSettings {
 
 class PrunedSgd {
   public:
-    // Hard labels; costs, weights of sentences and the given chain count, what else CrfData may hold does not.
+    // Hard labels; uses costs, sentence weights and the given chain of CrfData and ignores its other fields.
     // held: [chain_size]  1: this weight of the chain is not trained; null: all are
     PrunedSgd(const CrfData& data, std::int64_t F, std::int64_t Y, const PrunedSettings& settings,
               const std::uint8_t* held = nullptr);
 
-    // One shuffled epoch; the sum of the losses met.
+    // One shuffled epoch; returns the sum of the losses.
     double epoch();
     void widen();
 

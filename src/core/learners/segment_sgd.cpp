@@ -13,7 +13,7 @@ namespace chaffinch::learners {
 
 namespace {
 
-constexpr double nothing = 1e-7; // parts whose expectation is off by less move nothing
+constexpr double nothing = 1e-7; // parts with a smaller error of expectation are skipped
 
 CHAFFINCH_HOT void shrink(std::int64_t n, float scale, float* w) {
     for (std::int64_t k = 0; k < n; ++k) w[k] *= scale;

@@ -3,7 +3,7 @@
 //
 //   per sentence:   w <- (1 - eta lambda) w  -  eta k_n F_n(expected - gold),     lambda = 2 c2 / N
 //
-// With a margin each token in a wrong place costs so much while learning (softmax margin, Gimpel and Smith 2010).
+// With a margin, each token in a wrong place costs `margin` during training (softmax margin, Gimpel and Smith 2010).
 #pragma once
 
 #include "random.hpp"
@@ -14,18 +14,18 @@ namespace chaffinch::learners {
 struct SegmentSgdSettings {
     double c2, rate;
     std::int64_t epochs;
-    float margin, recall; // what a wrong place costs; how many times as much if it is outside and the right one is not
+    float margin, recall; // cost of a wrong place; cost multiplier if the place is outside and the right one is not
     std::uint64_t seed;
 };
 
 class SegmentSgd {
   public:
     // gold: the segments of all sentences, those of sentence n from gold_ptr[n]; starts count from its first token.
-    // weight: [N] how much each sentence counts (k_n); empty: all alike
+    // weight: [N] sentence weights (k_n); empty: all 1
     SegmentSgd(const scorers::SegmentShape& shape, const scorers::SegmentRows& rows, std::span<const structures::Segment> gold,
                std::span<const std::int64_t> gold_ptr, std::span<const float> weight, const SegmentSgdSettings& settings);
 
-    // One shuffled epoch; the sum of the losses met. w [size] is whole again when it returns.
+    // One shuffled epoch; returns the sum of the losses. w [size] has scale 1 when it returns.
     double epoch(float* w);
 
   private:

@@ -6,14 +6,15 @@ namespace chaffinch::learners {
 
 namespace {
 
-constexpr std::int32_t often = 1 << 10; // features met this often need no finer order
+constexpr std::int32_t often = 1 << 10; // features this frequent need no finer order
 
 struct Shared {
     std::int32_t features = 0; // met more than once
     std::size_t alone = 0;     // features met once
 };
 
-// place[f]: where f stands among the features met more than once, by falling counts; -1 where it is met once or never.
+// place[f]: the rank of f among the features that occur more than once, by falling count; -1 if it occurs once or
+// never.
 Shared place_shared(const features::Examples& x, std::vector<std::int32_t>& place) {
     place.assign(static_cast<std::size_t>(x.F), 0);
     for (const std::int32_t f : x.ids) ++place[f];
@@ -47,7 +48,7 @@ SharedRows::SharedRows(const features::Examples& all, bool whole) : all_(all), o
     ids_.resize(shared + 1), values_.resize(ones ? 0 : shared + 1), own_cells_.resize(alone + 1); // one is not kept
     ptr_.reserve(all.ptr.size()), own_ptr_.reserve(all.ptr.size());
     ptr_.push_back(0), own_ptr_.push_back(0);
-    // Every cell is written to both sides, and kept on one: which one cannot be foretold.
+    // Every cell is written to both sides and kept on one, because a branch would be unpredictable.
     std::int32_t* id = ids_.data();
     float* value = ones ? nullptr : values_.data();
     Cell* own_cell = own_cells_.data();

@@ -1,11 +1,11 @@
 // Examples without the features that only one of them has, for solvers that keep dual coefficients d_n.
 //
-//   w_f = sum_n x_nf d_n = x_nf d_n where n alone has the feature f;   so the sum over such f of  x_nf w_f = own_n d_n,
+//   w_f = sum_n x_nf d_n = x_nf d_n if only n has the feature f;   so the sum over these f of  x_nf w_f = own_n d_n,
 //   own_n = sum over them of x_nf^2
 //
-// Two thirds of the words and pairs of words of a collection are in one document. Their weights need not be kept while
-// the others are moved; the others' rows are packed together, the most frequent first. Where every feature is shared,
-// the examples stay as they are and nothing is copied.
+// Two thirds of the words and word pairs of a collection occur in one document only. Their weights need not be kept
+// during training; the rows of the others are packed together, the most frequent first. If every feature is shared,
+// nothing is copied.
 #pragma once
 
 #include "aligned.hpp"
@@ -19,7 +19,7 @@ namespace chaffinch::learners {
 
 class SharedRows {
   public:
-    // whole: keep every feature, for weights that other examples move as well
+    // whole: keep every feature, for weights that other examples update as well
     explicit SharedRows(const features::Examples& all, bool whole = false);
     SharedRows(SharedRows&&) = default;
     SharedRows& operator=(SharedRows&&) = default;
@@ -35,13 +35,13 @@ class SharedRows {
                 std::int64_t S, const std::function<void(std::int64_t, float*)>& coefficients,
                 float* w) const;                                                     // [all features + 1][S]
 
-    // The same, the shared ones given up: they are the answer where every feature is shared.
+    // The same, consuming the shared weights: they are the answer if every feature is shared.
     machine::AlignedVector<float> spread(machine::AlignedVector<float>&& shared, std::int64_t S,
                                 const std::function<void(std::int64_t, float*)>& coefficients) const;
 
   private:
     features::Examples all_;
-    std::vector<std::int32_t> place_; // [all features]  row among the shared ones, or -1; empty where all are shared
+    std::vector<std::int32_t> place_; // [all features]  row among the shared ones, or -1; empty if all are shared
     struct Cell {
         std::int32_t feature;
         float value;

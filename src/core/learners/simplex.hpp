@@ -2,8 +2,8 @@
 //
 //   minimise  a' G a / 2 - b . a     over a >= 0, sum a = 1
 //
-// The coordinate with the steepest gradient takes mass from one that has any, the pair that promises most first; the step
-// along a pair is in closed form. (Platt 1998; Fan, Chen and Lin 2005.)
+// The coordinate with the steepest gradient takes mass from another, choosing the pair with the largest expected gain;
+// the step along a pair is in closed form. (Platt 1998; Fan, Chen and Lin 2005.)
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace chaffinch::learners {
 
 class SimplexProgramme {
   public:
-    // Moves a [K] from where it stands until no pair of coordinates differs by more than the tolerance in the gradient.
+    // Moves a [K] from its current value until no pair of coordinates differs by more than the tolerance in the
+    // gradient.
     void minimise(const double* G, std::int64_t stride,  // [K][stride], symmetric
                   std::span<const double> b,             // [K]
                   double tolerance, std::span<double> a); // [K] on the simplex

@@ -19,7 +19,7 @@ using Doubles = machine::Pack<double>;
 using Longs = machine::Pack<std::int64_t>;
 using Floats = machine::Pack<float>;
 
-// The best value and who has it; of equals, the first.
+// The best value and its example; of equals, the first.
 struct Best {
     double value;
     std::int64_t at;
@@ -121,7 +121,7 @@ Smo::Smo(GramRow row, std::span<const double> diagonal, std::span<const float> t
     for (std::int64_t n = 0; n < N_; ++n) index_[n] = n, f_[n] = t_[n], place(n);
 }
 
-// Which sets an active example is of, by its bounds.
+// Puts an active example into the sets that its bounds allow.
 void Smo::place(std::int64_t at) {
     const std::int64_t n = index_[at];
     const bool risen = alpha_[n] >= C_[n], fallen = alpha_[n] <= 0;
@@ -169,7 +169,7 @@ double Smo::run(std::int64_t steps, double tolerance) {
     }
 }
 
-// Examples that are only `up` with f below all of `low`, or only `low` with f above all of `up`, rest.
+// Shrinks examples that are only in `up` with f below all of `low`, or only in `low` with f above all of `up`.
 void Smo::shrink(double most, double least) {
     std::int64_t kept = 0;
     for (std::int64_t at = 0; at < active_; ++at) {
@@ -184,7 +184,7 @@ void Smo::shrink(double most, double least) {
     for (std::int64_t at = kept; at < width; ++at) up_[at] = -infinite, low_[at] = infinite, f_[at] = 0, index_[at] = 0;
 }
 
-// All examples take part again; f of those that rested is computed anew from the support vectors.
+// All examples are active again; f of the shrunk ones is recomputed from the support vectors.
 void Smo::wake() {
     std::vector<std::uint8_t> is_active(static_cast<std::size_t>(N_));
     for (std::int64_t at = 0; at < active_; ++at) is_active[index_[at]] = 1, resting_f_[index_[at]] = f_[at];

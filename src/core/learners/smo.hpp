@@ -3,13 +3,14 @@
 //   primal   min over w, b of   |w|^2 / 2 + sum_n C_n max(0, 1 - t_n (w.phi(x_n) + b)),     t_n = +1 or -1
 //   dual     max over a of      sum_n a_n - 1/2 sum_nm a_n a_m t_n t_m k(x_n, x_m),   0 <= a_n <= C_n,  sum_n t_n a_n = 0
 //
-// With g_n = sum_m a_m t_m k(x_m, x_n) and f_n = t_n - g_n, a is optimal where
+// With g_n = sum_m a_m t_m k(x_m, x_n) and f_n = t_n - g_n, a is optimal if
 //
 //   max of f over `up` <= min of f over `low`,    up: t_n a_n may still rise,   low: t_n a_n may still fall
 //
-// One step takes i, the worst of `up`, and the j of `low` that promises most by the second order (Fan, Chen and Lin 2005),
-// and moves t_i a_i up and t_j a_j down by d = min((f_i - f_j) / (k_ii + k_jj - 2 k_ij), what the bounds leave). Examples
-// at a bound that cannot be of a violating pair rest until the others are solved (shrinking, Joachims 1999).
+// One step takes i, the worst of `up`, and the j of `low` with the largest second-order gain (Fan, Chen and Lin 2005),
+// and moves t_i a_i up and t_j a_j down by d = min((f_i - f_j) / (k_ii + k_jj - 2 k_ij), the room to the bounds).
+// Examples at a bound that cannot be in a violating pair are skipped until the others are solved (shrinking, Joachims
+// 1999).
 #pragma once
 
 #include "aligned.hpp"
@@ -21,8 +22,8 @@
 
 namespace chaffinch::learners {
 
-// Row n of the Gram matrix of the problem's examples, valid until the next but one is asked for. It has room for whole
-// packs; what lies beyond its end does not count.
+// Row n of the Gram matrix of the problem's examples, valid until two more rows have been requested. It is padded to
+// whole packs; the padding is ignored.
 using GramRow = std::function<const float*(std::int64_t)>;
 
 struct SvmObjective {
@@ -52,9 +53,9 @@ class Smo {
     // Active examples, padded to whole packs with examples that are neither up nor low.
     std::int64_t active_ = 0, since_shrinking_ = 0;
     std::vector<std::int64_t> index_;
-    machine::AlignedVector<double> f_, up_, low_; // up, low: 0 where the example is of the set, else -inf and +inf
+    machine::AlignedVector<double> f_, up_, low_; // up, low: 0 if the example is in the set, else -inf and +inf
     machine::AlignedVector<float> k_;             // diagonal
-    std::vector<double> resting_f_;      // [N] stale f of those that rest
+    std::vector<double> resting_f_;      // [N] stale f of the skipped examples
     std::int64_t steps_ = 0;
 };
 
@@ -65,7 +66,7 @@ struct SvmProblems {
     std::span<const float> t;
     std::span<const double> C; // of each member
 };
-// Each is done when no condition is missed by more than the tolerance, or its gap is below that share of its primal.
+// Each stops when no condition is violated by more than the tolerance, or its gap is below that fraction of its primal.
 void solve_svms(const float* K, std::int64_t N, const SvmProblems& problems, double tolerance, double gap,
                 std::int64_t most_steps, std::size_t threads,
                 double* alpha,             // [members]

@@ -12,7 +12,7 @@ namespace chaffinch::learners {
 
 namespace {
 
-// Cells of a delta that stay below this change nothing worth the time.
+// Cells of a delta below this are skipped: they change too little.
 constexpr float still = 1e-3f;
 constexpr std::int64_t line = 16; // floats
 
@@ -85,7 +85,7 @@ void TreeTrainer::weights(bool average, std::span<float> out) const {
     }
 }
 
-// The potentials of sentence n, and its features without those that are dropped.
+// Computes the potentials of sentence n and its features after dropout.
 void TreeTrainer::score(std::int64_t n) {
     const std::int64_t T = examples_.bounds[n + 1] - examples_.bounds[n], S = structures::Spans{T}.count();
     const std::int64_t first = examples_.rows[n], W = layout_.span_stride, Y = layout_.Y;
@@ -118,7 +118,7 @@ void TreeTrainer::score(std::int64_t n) {
     potentials_.open = examples_.open ? examples_.open + first : nullptr;
 }
 
-// One sentence: its loss before w moved.
+// Trains on one sentence; returns its loss before the update.
 double TreeTrainer::move(std::int64_t n) {
     score(n);
     const std::int64_t T = potentials_.T, S = structures::Spans{T}.count(), W = layout_.span_stride, Y = layout_.Y;
@@ -218,7 +218,7 @@ void TreeTrainer::apply() {
 }
 
 void TreeTrainer::step(std::int64_t cell, const float* g, std::int64_t count) {
-    // Most lines of a row have no gradient, and memory is what this costs.
+    // Most cache lines of a row have no gradient, and memory traffic is the main cost.
     const auto time = static_cast<float>(time_);
     for (std::int64_t c = 0; c < count; c += line) {
         const std::int64_t n = std::min(line, count - c);

@@ -1,11 +1,11 @@
-// Linear models of trees, moved one sentence at a time.
+// Online training of linear models of trees.
 //
 //   likelihood  delta = parts(y) - marginals
 //   hinge       delta = parts(y) - parts(argmax of potentials + cost)      (cost: 1 for each node not in y)
 //   perceptron  delta = parts(y) - parts(argmax of potentials)
 //
 //   g = k F' delta    w += rate g                                   or, adaptive (AdaGrad, Duchi et al. 2011),
-//                     G += g^2,  w += rate g / sqrt(G)              each weight at its own pace, G from `start` on
+//                     G += g^2,  w += rate g / sqrt(G)              a rate per weight, with G starting at `start`
 #pragma once
 
 #include "aligned.hpp"
@@ -24,7 +24,7 @@ struct TreeExamples {
     std::span<const std::int32_t> ids;    // features
     std::span<const std::int32_t> nodes;  // [sum of 2T-1][3] the gold trees
     const std::uint8_t* open;             // [rows]; or null
-    const float* weight;                  // [N] how much each sentence counts; or null: all alike
+    const float* weight;                  // [N] sentence weights; or null: all 1
     std::vector<std::int64_t> rows;       // [N+1] where the spans of a sentence begin
 };
 
@@ -39,7 +39,7 @@ struct TreeRule {
     TreeLoss loss;
     bool adaptive;
     float rate, start;
-    float dropout; // the share of features that each sentence does without
+    float dropout; // fraction of features dropped per sentence
     std::uint64_t seed;
 };
 
@@ -50,11 +50,11 @@ class TreeTrainer {
 
     struct Pass {
         double loss;        // log-loss or hinge, summed by weight
-        std::int64_t wrong; // sentences that moved w by an answer, or with a likelihood below 1/2
+        std::int64_t wrong; // sentences that caused an update, or with a likelihood below 1/2
     };
     Pass epoch(std::span<const std::int64_t> order);
 
-    // w, or its mean over the steps taken so far, as without dropout.
+    // w, or its mean over the steps so far, scaled for use without dropout.
     void weights(bool average, std::span<float> out) const; // [cells]
 
   private:

@@ -54,8 +54,8 @@ template <class Lanes> CHAFFINCH_INLINE auto total(const Lanes& pack) {
 // The stride of a row of n values: n rounded up to whole lanes.
 constexpr std::int64_t padded(std::int64_t n) { return (n + lanes - 1) / lanes * lanes; }
 
-// Large tables lie on large pages where the system has them: a row anywhere in them is found without a walk through
-// the page table, and there are few pages to be made.
+// Large tables are placed on large pages if the system has them: a random row then costs no walk through the page
+// table, and few pages have to be made.
 template <class T> struct CacheLineAllocator {
     using value_type = T;
     static constexpr std::size_t line = 64, large_page = std::size_t{1} << 21;

@@ -1,7 +1,7 @@
-// Memory that was freed, back to the system.
+// Returns freed memory to the system.
 #pragma once
 
-#include <cstdlib> // says whose library this is
+#include <cstdlib> // defines __GLIBC__
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -9,7 +9,7 @@
 
 namespace chaffinch::machine {
 
-// The allocator keeps what was freed for later; some stages free more than all the rest will ever need.
+// The allocator keeps freed memory for later; some stages free more than the later stages will ever need.
 inline void give_back_memory() {
 #ifdef __GLIBC__
     malloc_trim(0);

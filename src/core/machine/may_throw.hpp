@@ -9,8 +9,8 @@
 
 namespace chaffinch::machine {
 
-// GCC believes that a call of a function with clones cannot throw, and leaves out what catches and cleans up around it: an
-// exception would end the process. In here nothing needs cleaning up, and outside nothing is known about the callee.
+// GCC assumes that a call of a function with clones cannot throw and omits the handlers around it, so an exception
+// would end the process. This function has nothing to clean up, and it hides the callee from its caller.
 //
 //   may_throw([&] { return hot(p, x); });
 template <class Call> CHAFFINCH_OPAQUE decltype(auto) may_throw(const Call& call) { return call(); }

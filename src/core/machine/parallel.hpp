@@ -18,13 +18,13 @@
 
 namespace chaffinch::machine {
 
-// What went wrong in the blocks: of several failures the one in the first block, whichever thread met it when. A request
-// to stop comes before them all, and a thread that merely heard of it tells nothing new.
+// Keeps one failure of the blocks: that of the first block, whichever thread failed first. A request to stop takes
+// precedence over all failures; a thread that ended because of the request records nothing.
 class FirstFailure {
   public:
     static constexpr std::size_t request = 0, hearsay = static_cast<std::size_t>(-1);
 
-    // In a handler; rank: one more than the block. Blocks are taken in their order, so all blocks before this one have been
+    // Call it in a handler; rank: the block's number + 1. Blocks are taken in order, so all earlier blocks have been
     // taken and will be finished.
     void note(std::size_t rank) noexcept {
         const std::scoped_lock locked(lock_);
@@ -43,7 +43,7 @@ class FirstFailure {
     std::exception_ptr failure_;
 };
 
-// How many threads have ended, for one that waits for them and looks up now and then.
+// Counts the threads that have ended, for a thread that waits with a timeout.
 class Ended {
   public:
     void one_more() noexcept {
@@ -51,7 +51,7 @@ class Ended {
         ++count_;
         changed_.notify_one();
     }
-    // False: not yet, after a while.
+    // False: timed out.
     bool wait(std::size_t count) {
         std::unique_lock locked(lock_);
         return changed_.wait_for(locked, std::chrono::milliseconds(Watch::interval), [&] { return count_ == count; });
@@ -63,8 +63,9 @@ class Ended {
     std::size_t count_ = 0;
 };
 
-// Calls work(block) for every block in [0, blocks), on up to `threads` threads (0: all cores); on fewer if the system
-// has no more. What a block throws is thrown here, after the threads have ended; blocks after it may not have been done.
+// Calls work(block) for every block in [0, blocks), on up to `threads` threads (0: all cores), or fewer if the system
+// cannot start more. An exception of a block is rethrown here, after the threads have ended; later blocks may not have
+// been done.
 template <class Work> void parallel_blocks(std::size_t blocks, std::size_t threads, Work&& work) {
     if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
     threads = std::min(threads, blocks);
@@ -101,7 +102,7 @@ template <class Work> void parallel_blocks(std::size_t blocks, std::size_t threa
                     run();
                     ended.one_more();
                 });
-        } catch (const std::system_error&) { // the system has no more threads: those there are do the same work
+        } catch (const std::system_error&) { // the system cannot start more threads: the running ones do all the work
         } catch (const std::bad_alloc&) {}
         run();
         while (!ended.wait(team.size())) go_on();

@@ -1,4 +1,4 @@
-// Two threads that go through the same steps and wait for each other between them, many times in a millisecond.
+// Two threads that take the same steps and wait for each other between steps, many times per millisecond.
 #pragma once
 
 #include "stop.hpp"
@@ -16,9 +16,9 @@ namespace chaffinch::machine {
 
 class Partners {
   public:
-    // both(0) and both(1) side by side. Or alone(): if `threads` is 1 (0: all cores), if there is one core, and for a
-    // while after one had to wait long for the other, as where other programs keep the cores busy.
-    // What either throws ends both, and is thrown here.
+    // Runs both(0) and both(1) in parallel. Runs alone() instead if `threads` is 1 (0: all cores), if there is one
+    // core, and for a while after one thread waited long for the other, as when other programs keep the cores busy. An
+    // exception of either ends both and is rethrown here.
     template <class Both, class Alone> void run(std::size_t threads, Both&& both, Alone&& alone) {
         if (threads == 1 || std::thread::hardware_concurrency() < 2) return alone();
         if (alone_ > 0) return --alone_, alone();
@@ -42,7 +42,7 @@ class Partners {
                 const Joined joined(call);
                 guarded(1);
             });
-        } catch (const std::system_error&) { // no second thread is to be had
+        } catch (const std::system_error&) { // the system cannot start a second thread
         } catch (const std::bad_alloc&) {}
         if (!other.joinable()) return alone();
         guarded(0);
@@ -53,9 +53,9 @@ class Partners {
         alone_ = busy_;
     }
 
-    // In both(k): returns when the other has called it too; each then sees what the other wrote before. False, to both:
-    // one had to wait long, and they had better part. A thread waits awake, as it would take longer to wake up than a
-    // step takes.
+    // Call it in both(k): it returns when the other thread has called it too; each then sees what the other wrote
+    // before. Returns false to both if one waited long: they should continue alone. Threads spin, since waking up takes
+    // longer than a step.
     bool wait() {
         const unsigned round = round_.load(std::memory_order_acquire);
         if (there_.fetch_add(1, std::memory_order_acq_rel) == 1) {
@@ -70,7 +70,7 @@ class Partners {
             if (failed_) throw Stopped{};
             if (turns % 256 == 0) check_stop();
             if (long_since)
-                std::this_thread::yield(); // the other may need this core to get on
+                std::this_thread::yield(); // the other thread may need this core
             else if (turns % 256 != 0)
                 pause();
             else if (long_since = std::chrono::steady_clock::now() - since > patience; long_since)
@@ -80,7 +80,7 @@ class Partners {
     }
 
   private:
-    static constexpr std::chrono::milliseconds patience{1}; // a thread that lost its core is away for longer
+    static constexpr std::chrono::milliseconds patience{1}; // a descheduled thread is away for longer
 
     static void pause() {
 #if defined(__x86_64__)
@@ -94,8 +94,8 @@ class Partners {
     alignas(64) std::atomic<unsigned> round_{0};
     std::atomic<bool> late_{false}; // a wait took long, in this run
     std::atomic<bool> failed_{false}; // one of the two has thrown
-    bool part_ = false;             // late_ as of the last meeting, the same for both
-    int busy_ = 0, alone_ = 0;      // how many runs are left to one thread: of the last time, still to come
+    bool part_ = false;             // late_ at the last wait, the same for both
+    int busy_ = 0, alone_ = 0;      // runs to do with one thread: the last number set, and those left
 };
 
 } // namespace chaffinch::machine

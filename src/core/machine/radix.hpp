@@ -1,4 +1,4 @@
-// Sorting short arrays of small numbers faster than by comparison.
+// Radix sort for short arrays of small numbers; faster than sorting by comparison.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,7 @@
 
 namespace chaffinch::machine {
 
-// Sorts by key(item), a uint32, a digit of up to ten bits after the other from the lowest; stable. scratch is
-// overwritten.
+// Sorts by key(item), a uint32, by digits of up to ten bits, lowest digit first; stable. scratch is overwritten.
 template <class Item, class Key> void radix_sort(std::vector<Item>& items, std::vector<Item>& scratch, Key&& key) {
     if (items.size() < 48) {
         std::ranges::stable_sort(items, {}, key);

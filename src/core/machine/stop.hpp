@@ -1,11 +1,10 @@
-// Calls that can be stopped. Whoever starts a long call watches it; whatever works for it asks now and then whether to
-// go on:
+// Calls that can be stopped. The thread that starts a long call watches it; threads that work for it check regularly:
 //
 //   Watch watch(asked);      in the calling thread: while it lives, asked() is called about twenty times a second, and
 //                            what that throws ends the call
 //   check_stop();            in any thread that works for the call, once per sentence, row or block
 //
-// Threads started by parallel_blocks and Partners work for the call of the thread that started them.
+// Threads that parallel_blocks and Partners start work for the call of the thread that started them.
 #pragma once
 
 #include <atomic>
@@ -14,7 +13,8 @@
 #include <cstdint>
 #include <exception>
 
-// Storage that is there from a thread's start: the C library ends the process if it has no memory to make it later.
+// Thread-local storage allocated at the thread's start: if it is allocated later and memory is out, the C library ends
+// the process.
 #if defined(__linux__)
 #define CHAFFINCH_EARLY_TLS __attribute__((tls_model("initial-exec")))
 #else
@@ -23,7 +23,7 @@
 
 namespace chaffinch::machine {
 
-// Thrown in the other threads of a call that is to end.
+// Thrown in the other threads of a call that was stopped.
 struct Stopped : std::exception {
     const char* what() const noexcept override { return "the call was stopped"; }
 };
@@ -62,7 +62,7 @@ class Watch {
     static inline constinit thread_local bool calling CHAFFINCH_EARLY_TLS = false;
 
   private:
-    // Milliseconds; a few too early or late are no harm, so the cheapest clock there is.
+    // Milliseconds by the cheapest clock; an error of a few does no harm.
     static std::int64_t now() {
 #ifdef CLOCK_MONOTONIC_COARSE
         std::timespec time{};
@@ -81,7 +81,7 @@ class Watch {
     std::atomic<bool> stopped_{false};
 };
 
-// A thread that works for a call which another thread made.
+// Marks this thread as working for another thread's call.
 class Joined {
   public:
     explicit Joined(Watch* call) { Watch::here = call; }

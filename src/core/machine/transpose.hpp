@@ -8,8 +8,8 @@
 
 namespace chaffinch::machine {
 
-// Where the entries of each column begin, [columns + 1]. Calls place(at, row, k) for every entry k, row by row: it is the
-// entry `at` of the transpose, so that the rows of a column rise.
+// Returns the start of each column's entries, [columns + 1]. Calls place(at, row, k) for every entry k, row by row:
+// entry k becomes entry `at` of the transpose, so the rows of a column ascend.
 template <class Id, class Place>
 std::vector<std::int64_t> transpose(std::span<const std::int64_t> ptr, // [rows + 1]
                                     std::span<const Id> ids,           // [nnz]  below `columns`

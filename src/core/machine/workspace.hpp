@@ -1,4 +1,4 @@
-// Workspaces that calls hand on to later calls: one that has met its longest sentence allocates no more.
+// Workspaces that later calls reuse: after its longest sentence a workspace allocates no more.
 #pragma once
 
 #include <exception>
@@ -9,14 +9,14 @@
 
 namespace chaffinch::machine {
 
-// One T, for one user at a time. Not thread_local: the C library ends the process if it has no memory left to note what
-// a thread must free at its end.
+// One T, for one user at a time. It is not thread_local: registering a thread's destructor needs memory, and if there
+// is none the C library ends the process.
 template <class T> class Workspace {
   public:
     Workspace() : held_(taken()) {}
     Workspace(Workspace&&) = default;
     Workspace& operator=(Workspace&&) = delete;
-    ~Workspace() { // what a failure left half done is not used again
+    ~Workspace() { // a workspace that a failure left half done is not reused
         if (!held_ || std::uncaught_exceptions() > before_) return;
         const std::scoped_lock locked(pool().lock);
         if (pool().free.size() < pool().free.capacity()) pool().free.push_back(std::move(held_));
@@ -46,7 +46,7 @@ template <class T> class Workspace {
                 from.free.pop_back();
                 return found;
             }
-            from.free.reserve(++from.made); // so that giving back needs no memory
+            from.free.reserve(++from.made); // so that returning a workspace needs no memory
         }
         return std::make_unique<T>();
     }

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view end_of_text = "</s>", label_prefix = "__label__";
 constexpr std::size_t centroids_per_part = 256;
 constexpr std::uint64_t ngram_factor = 116049371;
-constexpr std::size_t ahead = 4; // rows between asking memory for one and adding it
+constexpr std::size_t ahead = 4; // rows between prefetching one and adding it
 
 // FNV-1a; bytes are signed, as in fastText.
 struct Hash {

@@ -43,7 +43,7 @@ void open_spans(const SpanModel& coarse, const features::SpanColumns& x, float t
         for (std::int64_t y = 0; y < p.Y; ++y) sum += marginals[s * p.stride + y];
         open[s] = !any || sum >= threshold;
     }
-    // What the small model likes best must stay, or there might be no tree at all.
+    // The best tree of the small model must stay, or there might be no tree at all.
     std::vector<structures::TreeNode> best(static_cast<std::size_t>(2 * x.T - 1));
     double score = 0;
     if (structures::tree_argmax(p, score, best.data()))

@@ -1,4 +1,4 @@
-// Parsing: features of spans, weights and trees put together, sentence by sentence.
+// Parses sentence by sentence: features of spans, weights and trees together.
 #pragma once
 
 #include "aligned.hpp"

@@ -218,7 +218,7 @@ void LinearChain::span_probabilities(const SentenceRows& x, double temperature, 
                       });
 }
 
-// Positions from `blocked` on get label 0; the rest is the best way into it, or else one label 0 more.
+// Positions from `blocked` on get label 0; the positions before it get the best path into it, or one more label 0.
 void LinearChain::broken(const structures::ChainSentence<float>& x, std::int64_t blocked, std::int32_t* labels) const {
     std::int64_t p = std::min(blocked, x.T - 1);
     std::fill(labels + p, labels + x.T, 0);

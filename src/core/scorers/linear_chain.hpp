@@ -2,9 +2,10 @@
 //
 //   score(x, y) = start[y_0] + end[y_{T-1}] + sum_t sum_{f at t} v unary[f][y_t] + sum_t pair[y_{t-1}][y_t]
 //
-// v: the value of f at t, 1 where there are no values; and, for the second order, the terms of chain.hpp. A weight of -inf forbids. A sentence that no labelling can
-// produce gets label 0 from the first position that cannot be reached, and before it the best way to get there:
-// what the plain algorithm gives when it compares minus infinity with itself.
+// v: the value of f at t, 1 if there are no values; the second order adds the terms of chain.hpp. A weight of -inf
+// forbids. If no labelling of a sentence is allowed, it gets label 0 from the first position that cannot be reached,
+// and before it the best path to that position: the plain algorithm gives the same when it compares minus infinity with
+// itself.
 #pragma once
 
 #include "aligned.hpp"
@@ -27,7 +28,7 @@ struct SentenceRows {
     std::size_t size() const { return sentences.size() - 1; }
 };
 
-// Spans of which the probabilities are asked for; their kinds say which labels begin a span and which continue it.
+// Spans to give probabilities for; a span's kind says which labels begin it and which continue it.
 struct AskedSpans {
     std::span<const std::int64_t> ptr;   // [N+1] the spans of each sentence
     std::span<const std::int64_t> begin; // [spans] tokens of the sentence
@@ -66,13 +67,13 @@ class LinearChain {
                       std::span<float> out,            // [tokens][Y]
                       std::span<double> log_z) const;  // [N]
 
-    // The best labels as tag gives them, and marginals_at, with the features looked up once.
+    // The labels of tag and the marginals of marginals_at, with the features looked up once.
     void decide(const SentenceRows& x, float temperature, std::size_t threads,
                 std::span<std::int32_t> labels,  // [tokens]
                 std::span<float> out,            // [tokens][Y]
                 std::span<double> log_z) const;  // [N]
 
-    // The probability of each span: exactly its tokens, and not one more. Order 1 alone.
+    // The probability of each span with exactly these bounds. Order 1 only.
     void span_probabilities(const SentenceRows& x, double temperature, const AskedSpans& spans,
                             const double* p, // [tokens][Y] marginals, or null: they are computed in double precision
                             std::size_t threads,
@@ -85,7 +86,7 @@ class LinearChain {
         std::vector<float> start, end, triple, first, last;
         structures::ChainPotentials<float> potentials;
     };
-    // Of one sentence, in room that is kept.
+    // The marginals of one sentence, in a workspace.
     struct TemperedMarginals {
         structures::ChainMarginals<float> marginals;
         machine::AlignedVector<float> unary;

@@ -1,13 +1,13 @@
-// What a position looks like to a linear chain, in three forms. phi_t is the feature vector of position t; each form
-// scores positions, moves the weights, and knows the inner products of its positions:
+// The observations of a linear chain, in three forms. phi_t is the feature vector of position t; each form scores
+// positions, updates the weights, and gives the inner products of its positions:
 //
 //   score    out[t][y]  = phi_t . w[.][y]
 //   add      w[f][y]   += step sum_t phi_t[f] delta[t][y]
 //   gram     G[t][s]    = phi_t . phi_s                            over the positions from .. from + T
-//   sq_norm  |w|^2 of the first rows of w, which are theirs
+//   sq_norm  |w|^2 of the first rows of w, those of the observations
 //
-// Sparse: lists of features with values, or of value one. Dense: rows of D numbers. Monomials: products of up to three of the features
-// of a list, the explicit form of a polynomial kernel over binary vectors.
+// Sparse: lists of features with values, or of value one. Dense: rows of D numbers. Monomials: products of up to three
+// features of a list, the explicit form of a polynomial kernel over binary vectors.
 #pragma once
 
 #include "aligned.hpp"

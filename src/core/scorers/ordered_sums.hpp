@@ -1,5 +1,5 @@
-// Sums of sparse rows of weights in the order of the features and in the precision of the weights, so that they round as
-// those of the tool that the weights come from.
+// Sums of sparse rows of weights in the order of the features and in the precision of the weights, so that they round
+// as in the tool that trained the weights.
 //
 //   out[t][c] = sum over the features f of row t, in order, of  value * w[f][c]
 #pragma once

@@ -11,10 +11,11 @@ namespace chaffinch::scorers {
 namespace {
 
 constexpr std::size_t sentences_per_block = 64;
-constexpr float relaxed = 0.01f; // a threshold under which nothing is possible is multiplied by this
+constexpr float relaxed = 0.01f; // factor for a threshold that allows no labelling
 constexpr float lowest = 1e-30f;
 
-// Calls work(lattice, n) for every sentence with a token, its lattice built under each pruning until work is content.
+// Calls work(lattice, n) for every sentence with a token, rebuilding its lattice with each pruning until work returns
+// true.
 template <class Work>
 void for_each_lattice(const SentenceRows& x, const structures::LatticeWeights& w, const structures::Pruning& pruning, std::size_t threads, Work&& work) {
     const std::size_t blocks = (x.size() + sentences_per_block - 1) / sentences_per_block;

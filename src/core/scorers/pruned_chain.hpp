@@ -6,8 +6,8 @@
 
 namespace chaffinch::scorers {
 
-// Where the states of a sentence allow no labelling, the threshold is lowered until one is possible; where all labels
-// allow none, every token has the likeliest of its own.
+// If the states of a sentence allow no labelling, the threshold is lowered until one is possible; if all labels
+// together allow none, every token gets the likeliest label of its own features.
 class PrunedChain {
   public:
     PrunedChain(std::vector<std::int64_t> ptr, std::vector<std::uint16_t> labels, std::vector<float> weights,
@@ -22,10 +22,10 @@ class PrunedChain {
     void kbest(const SentenceRows& x, std::int64_t k, std::size_t threads, std::span<std::int32_t> labels,
                std::span<double> scores, std::span<std::int64_t> found) const;
 
-    // p(y_t|x), zero where y is no state of t.  out [tokens][Y], log_z [N]
+    // p(y_t|x), zero if y is no state of t.  out [tokens][Y], log_z [N]
     void marginals(const SentenceRows& x, std::size_t threads, std::span<float> out, std::span<double> log_z) const;
 
-    // How many states the tokens have together.
+    // The total number of states of all tokens.
     std::int64_t states(const SentenceRows& x, std::size_t threads) const;
 
   private:

@@ -12,7 +12,7 @@ namespace chaffinch::scorers {
 
 namespace {
 
-// Rows of w lie far apart: ask for those of some features ahead, one request per cache line.
+// Rows of w lie far apart: prefetch the rows of the next features, one request per cache line.
 CHAFFINCH_INLINE void prefetch_row(const float* row, std::int64_t S) {
     for (std::int64_t y = 0; y < S; y += 16) __builtin_prefetch(row + y);
 }
@@ -20,7 +20,7 @@ CHAFFINCH_INLINE void prefetch_row(const float* row, std::int64_t S) {
 constexpr std::int64_t ahead = 32;
 constexpr std::int64_t most_packs = 8; // of a row that are summed in registers at a time
 
-// out[0 .. P lanes) = the sum of the rows' first P packs. Asks for the rows that come `ahead` of each.
+// out[0 .. P lanes) = the sum of the rows' first P packs. Prefetches the row `ahead` features later.
 template <std::int64_t P, bool valued>
 CHAFFINCH_INLINE void sum_packs(const std::int32_t* ids, const float* values, std::int64_t n, std::int64_t more,
                                 const float* w, std::int64_t S, float* out) {
@@ -56,7 +56,7 @@ CHAFFINCH_INLINE void sum_row(const std::int32_t* ids, const float* values, std:
     default: break;
     }
     y += (S - y) / machine::lanes * machine::lanes;
-    for (std::int64_t rest = y; rest < S; ++rest) { // a stride that is no whole number of packs
+    for (std::int64_t rest = y; rest < S; ++rest) { // the stride is not a whole number of packs
         out[rest] = 0;
         for (std::int64_t k = 0; k < n; ++k) out[rest] += valued ? values[k] * w[ids[k] * S + rest] : w[ids[k] * S + rest];
     }
@@ -72,8 +72,8 @@ CHAFFINCH_INLINE void score_each(std::span<const std::int64_t> ptr, std::span<co
                         out + static_cast<std::int64_t>(t) * S);
 }
 
-// P packs of one position, as in score_halved_rows. A row is added to both sums, to one of them as zeros: which one could
-// not be guessed by a branch.
+// P packs of one position, as in score_halved_rows. A row is added to both sums, to one of them as zeros, because the
+// branch would be unpredictable.
 template <std::int64_t P, bool valued>
 CHAFFINCH_INLINE void sum_halved_packs(const std::int32_t* ids, const float* values, std::int64_t n, std::int64_t more,
                                        const float* w, std::int64_t S, float* out) {

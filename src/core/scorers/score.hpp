@@ -3,7 +3,7 @@
 //   gather   out[t][y]   = sum over the features f at position t of  v w[f][y]
 //   scatter  w[f][y]    += step * sum over the positions t with f of  v delta[t][y]
 //
-// v is the value of the feature at the position: values[k] beside ids[k], or 1 everywhere where values is null.
+// v is the value of the feature at the position: values[k] beside ids[k], or 1 if values is null.
 // Rows have stride S >= Y; with S = padded(Y) and w on a cache line each row is read in whole vectors. Ids must lie in
 // [0, F): check once where they are made (all_below), not here.
 #pragma once
@@ -15,8 +15,8 @@
 
 namespace chaffinch::scorers {
 
-// The half to which a feature belongs, if two threads share the features. Rows alternate in runs of 16, which are whole
-// cache lines whatever the stride.
+// The half that a feature belongs to if two threads share the features. Runs of 16 rows alternate between the halves; a
+// run is a whole number of cache lines for any stride.
 inline constexpr int half_bit = 4;
 inline int half_of(std::int32_t f) { return f >> half_bit & 1; }
 
@@ -27,7 +27,7 @@ void score_rows(std::span<const std::int64_t> ptr, // [T+1]  row bounds into ids
                 float* out,                        // [T][S] overwritten
                 const float* values = nullptr);    // [nnz]
 
-// The same, each half of the features summed apart and then both: the floats that two threads give together.
+// The same, with each half of the features summed separately and then added: the same floats as with two threads.
 void score_halved_rows(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* w,
                        std::int64_t S, // whole lanes
                        float* out, const float* values = nullptr);

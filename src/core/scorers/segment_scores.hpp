@@ -1,4 +1,4 @@
-// Scores of segments from what their tokens show, each in its place, and from what they show as wholes.
+// Scores of segments from the features of their tokens, by place, and from the features of the whole span.
 //
 //   segment[t][l-1][y] = sum over k < l of place(y, k, l) at t + k  +  sum over the features g of the span of  span[g][y]
 //

@@ -51,7 +51,7 @@ class Agenda {
   public:
     static constexpr float never = -std::numeric_limits<float>::infinity();
 
-    // T positions, none of which may be picked.
+    // T positions; none may be picked yet.
     void open(std::int64_t T) {
         bounds_.assign(1, 0);
         std::int64_t n = T, total = 0;

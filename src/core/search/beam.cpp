@@ -50,7 +50,7 @@ void Beam::extend(std::int64_t t, const std::int32_t* gold, bool augmented) {
         }
     };
     offer(automaton_ != nullptr);
-    if (candidates_.empty()) offer(false); // no beginning has a legal end: any label may follow
+    if (candidates_.empty()) offer(false); // no prefix has a legal ending: any label may follow
     const auto kept = static_cast<std::ptrdiff_t>(std::min<std::size_t>(candidates_.size(), static_cast<std::size_t>(K_)));
     std::partial_sort(candidates_.begin(), candidates_.begin() + kept, candidates_.end(),
                       [](const Candidate& a, const Candidate& b) {

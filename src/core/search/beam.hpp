@@ -1,10 +1,10 @@
-// Beam search from left to right: the K best beginnings of a labelling are kept, each with its own context.
+// Beam search from left to right: the K best prefixes of a labelling are kept, each with its own context.
 //
 //   score(y_0 .. y_t) = sum of the scores of the choices;  ties: the better parent first, then the smaller label
 //
-// Learning (Huang, Fayong and Guo 2012): where the gold beginning falls out of the beam, w moves on that beginning and
-// the sentence is left (early update; Collins and Roark 2004), or the beginning is taken whose best wrong rival is
-// furthest above gold (max-violation).
+// Learning (Huang, Fayong and Guo 2012): if the gold prefix falls out of the beam, w is updated on that prefix and the
+// rest of the sentence is skipped (early update; Collins and Roark 2004), or w is updated on the prefix whose best
+// wrong rival is furthest above gold (max-violation).
 #pragma once
 
 #include "label_state.hpp"
@@ -17,7 +17,7 @@
 
 namespace chaffinch::search {
 
-// The beginnings kept after each position.
+// The prefixes kept after each position.
 class Beam {
   public:
     struct Item {
@@ -70,7 +70,7 @@ class Beam {
     std::int64_t from_ = 0, T_ = 0;
     std::vector<std::vector<Item>> items_;     // [T][<= K]
     std::vector<std::int32_t> history_, next_; // [K][left] codes before the next position, newest last
-    std::vector<std::uint8_t> can_end_;        // [T+1][states] may the rest be filled from this state?
+    std::vector<std::uint8_t> can_end_;        // [T+1][states] can the rest be labelled legally from this state?
     std::vector<Candidate> candidates_;
     std::vector<std::int32_t> codes_;
     machine::AlignedVector<float> features_; // [T][S]
@@ -112,7 +112,7 @@ class BeamSearch {
     }
 
   private:
-    // The end of the beginning to learn from; -1: the gold labelling won.
+    // The end of the prefix to learn from; -1: the gold labelling won.
     std::int64_t violation(const std::int32_t* y, std::int64_t T, bool augmented) {
         const std::int32_t* here = beam_.coded(y, T);
         gold_row_.resize(static_cast<std::size_t>(machine::padded(context_.labels())));

@@ -1,4 +1,4 @@
-// Incremental search: a sequence of choices. Left to right and easiest first differ in which position is next.
+// Incremental search: a sequence of choices. Left to right and easiest first differ in the next position.
 #pragma once
 
 #include "agenda.hpp"
@@ -43,7 +43,7 @@ class Frontier {
     // The whole sentence.
     void open(const float* w) { open(0, state_.length(), w); }
 
-    // A stretch of it, once all before it is decided.
+    // Part of it; all positions before it are decided.
     void open(std::int64_t first, std::int64_t last, const float* w) {
         if (first == 0) agenda_.open(state_.length());
         first_ = first, last_ = last;
@@ -115,13 +115,13 @@ struct IncrementalSettings {
     // Easiest first: reward the best correct choice anywhere instead of the correct label at the chosen position, and
     // choose again (Goldberg and Elhadad 2010).
     bool global = false;
-    int tries = 20;   // choose again at most so often; then the best correct choice is taken
-    double own = 1.0; // how often a wrong choice stays as context; else the gold label takes its place
+    int tries = 20;   // at most this many choices; then the best correct one is taken
+    double own = 1.0; // probability of keeping a wrong choice as context; otherwise the gold label is used
 };
 
-// Learning from the choices of an incremental search, one update for each wrong one, at once. An update changes the scores
-// of every position that is still to be decided. Left to right, they are scored a few positions ahead; easiest first
-// learns from stretches of a long sentence one after the other. So time grows with the length, not with its square.
+// Learns from the choices of an incremental search, with one immediate update per wrong choice. An update changes the
+// scores of every undecided position. Left-to-right search scores only a few positions ahead, and easiest-first search
+// learns from a long sentence part by part, so time is linear in the length, not quadratic.
 class IncrementalSearch {
   public:
     IncrementalSearch(const Observed& x, std::span<const std::int32_t> gold, LabelContext& context,
@@ -151,7 +151,7 @@ class IncrementalSearch {
 
     template <class Rule> void learn_forward(const std::int32_t* y, learners::OnlineWeights& weights, Rule& rule, learners::Tally& tally) {
         const std::int64_t T = state_.length();
-        for (std::int64_t t = 0, scored = 0; t < T; ++t) { // scored: how far the features are, under the w of now
+        for (std::int64_t t = 0, scored = 0; t < T; ++t) { // scored: positions scored under the current w
             if (t == scored) {
                 machine::check_stop();
                 scored = std::min(T, t + positions_ahead);

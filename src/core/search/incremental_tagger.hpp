@@ -11,7 +11,7 @@
 
 namespace chaffinch::search {
 
-// What to write down of each decision, by token. A null pointer: not wanted.
+// Outputs for each decision, by token. A null pointer: not wanted.
 struct Decisions {
     std::int32_t* labels = nullptr; // [tokens]
     std::int32_t* order = nullptr;  // [tokens] the step at which it was decided, from 0

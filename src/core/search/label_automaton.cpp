@@ -65,7 +65,7 @@ LabelAutomaton::LabelAutomaton(std::int64_t Y, std::span<const std::int32_t> lab
     }
 }
 
-// While nothing is decided F[t] depends on t alone and B[t] on T - t alone: both are found once, and copied.
+// While nothing is decided F[t] depends on t alone and B[t] on T - t alone: both are computed once and copied.
 void LegalLabels::open(std::int64_t T, const std::uint8_t* barred) {
     if (!a_) return;
     if (barred) return bar(T, barred);
@@ -135,7 +135,7 @@ void LegalLabels::mask(std::int64_t t, float* mask) const {
     if (!any) std::fill_n(mask, Y, 0.0f);
 }
 
-// A decided label that nothing legal leads to (a gold label may be such) counts as reached all the same.
+// A decided label that no legal labelling reaches (a gold label may be one) counts as reached.
 bool LegalLabels::step_forward(std::int64_t t) {
     const std::int64_t W = a_->words();
     std::ranges::fill(made_, 0);

@@ -1,4 +1,4 @@
-// Which labellings are legal, as a finite automaton: what may follow what, begin and end, and labels that need an
+// A finite automaton of the legal labellings: allowed transitions, first and last labels, and labels that need an
 // earlier one ("I needs a B since the last SEP").
 //
 // A state is the last label and one bit per need, set while the need is met. A labelling is legal if the automaton can
@@ -8,8 +8,8 @@
 //   B[t]  states from which some filling of the positions from t on can end
 //   y may stand at t  iff  some q in F[t] has next(q, y) in B[t+1]
 //
-// so a choice that leaves no way out is never offered, whichever side the decided labels are on. Other rules come as a
-// table of states; labels may also be barred at positions.
+// so a choice that leaves no legal completion is never offered, whichever side the decided labels are on. Other rules
+// are given as a table of states; labels may also be barred at positions.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ class LabelAutomaton {
                    const std::uint8_t* start, const std::uint8_t* end, // [Y]
                    std::span<const Need> needs);
 
-    // Any automaton whose states know the last label. State 0 is the start; label [Q], of the start -1; next [Q][Y], -1
-    // where a label may not stand; final [Q]. Every label has a state.
+    // Any automaton whose states know the last label. State 0 is the start; label [Q], -1 for the start; next [Q][Y],
+    // -1 if the label is not allowed; final [Q]. Every label has a state.
     LabelAutomaton(std::int64_t Y, std::span<const std::int32_t> label, std::span<const std::int32_t> next,
                    std::span<const std::uint8_t> final);
 
@@ -42,7 +42,8 @@ class LabelAutomaton {
     std::int64_t words() const { return W_; } // of a set of states
 
     std::int32_t next(std::int64_t q, std::int64_t y) const { return next_[q * Y_ + y]; }
-    // The state after y when nothing legal leads there: every need counts as met; of a table, the first state of y.
+    // The state after y if no legal path leads there: every need counts as met; with a table of states, the first state
+    // of y.
     std::int32_t after(std::int64_t y) const { return after_[y]; }
 
     // The last label of a state other than the start.
@@ -70,14 +71,14 @@ class LegalLabels {
     // barred [T][Y]: labels that may not stand at a position; null: none.
     void open(std::int64_t T, const std::uint8_t* barred = nullptr);
 
-    // Position t gets label y. Positions whose legal labels may have changed lie in [first, last]; forward: only those
-    // right of t are of interest, and of them only the next.
+    // Position t gets label y. Positions whose legal labels may have changed lie in [first, last]; forward: only
+    // position t + 1 is of interest.
     struct Range {
         std::int64_t first, last;
     };
     Range decide(std::int64_t t, std::int32_t y, bool forward);
 
-    // mask[y] = 0 where y may stand at t, -inf elsewhere; all 0 if nothing may.
+    // mask[y] = 0 if y is legal at t, else -inf; all 0 if no label is legal.
     void mask(std::int64_t t, float* mask) const; // [Y]
 
   private:

@@ -1,4 +1,4 @@
-// Features that look at decided labels: which row of weights belongs to what a label template sees.
+// Features of decided labels: maps the context that a label template sees to its row of weights.
 //
 //   a template l reads labels at offsets o_1 .. o_k and observes o_l(t) of the input (a stem, a tag, or nothing)
 //   key_l(t) = o_l(t) B^k + sum_j c[t + o_j] B^(j-1),    B = Y + 3
@@ -16,7 +16,7 @@
 
 namespace chaffinch::search {
 
-// Keys below a known span to rows. A small span is a plain array, a large one open addressing, at most 60 % full.
+// Maps keys below a known bound to rows. A small span is a plain array, a large one open addressing, at most 60 % full.
 class ContextIndex {
   public:
     ContextIndex(std::uint64_t span, std::int32_t absent) : span_(span), absent_(absent), plain_(span <= most_plain) {
@@ -86,8 +86,8 @@ class LabelContext {
   public:
     struct Template {
         std::vector<std::int32_t> offsets; // rising, 0 excluded
-        std::int64_t observations = 1;     // how many different ones training had
-        std::int32_t column = -1;          // where they are; templates may share one. -1: it observes nothing but labels
+        std::int64_t observations = 1;     // number of distinct observations in training
+        std::int32_t column = -1;          // their column; templates may share one. -1: it observes labels only
     };
 
     LabelContext(std::int64_t F, std::int64_t Y, std::vector<Template> templates)
@@ -159,14 +159,14 @@ class LabelContext {
     };
     std::span<const Readers> by_offset() const { return by_offset_; }
 
-    // Those that observe something, whose rows are many and lie far apart.
+    // Templates that observe something; their rows are many and lie far apart.
     struct ObservingReader {
         std::int32_t offset, number;
         std::uint64_t stride;
     };
     std::span<const ObservingReader> observing_readers() const { return observing_readers_; }
 
-    // The key of a template that observes nothing that is known.
+    // The key of a template whose observation is unknown.
     static constexpr std::uint64_t blind = std::uint64_t{1} << 63;
 
     // here: the codes c, pointing at position t; observation >= 0.
@@ -189,7 +189,7 @@ class LabelContext {
     // The templates that observe something; the others see labels alone.
     std::span<const std::int32_t> observing() const { return observing_; }
 
-    // The key that begins with `labels`, or blind: most observations are rare, and no context of theirs has a row.
+    // The key that begins with `labels`, or blind: most observations are rare, and none of their contexts has a row.
     std::uint64_t key_in_use(std::int64_t l, std::int32_t observation, std::uint64_t labels) const {
         if (observation < 0 || !in_use_[l][observation]) return blind;
         return static_cast<std::uint64_t>(observation) * powers_[l] + labels;
@@ -198,12 +198,12 @@ class LabelContext {
     // The row of such a key, until a row is made.
     std::int32_t row(std::int64_t l, std::uint64_t k) const { return k == blind ? zero_ : find(l, k); }
 
-    // It will be looked for soon.
+    // Prefetches the key's row.
     void prefetch(std::int64_t l, std::uint64_t k) const {
         if (k != blind && plain_[l]) __builtin_prefetch(plain_[l] + k);
     }
 
-    // The row, made now if there is none; zero() where nothing is observed.
+    // The row, created if there is none; zero() if the observation is unknown.
     std::int32_t made(std::int64_t l, std::int32_t observation, const std::int32_t* here) {
         if (observation < 0) return zero_;
         const std::uint64_t k = key(l, observation, here);

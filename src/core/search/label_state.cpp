@@ -137,7 +137,7 @@ const LabelState::Opening& LabelState::opening(std::int64_t t) {
     return here;
 }
 
-// What the templates see at t: their keys. At the first look the rows of those that see labels alone are known as well.
+// The keys of the templates at t. At the first look the rows of templates that read labels only are known as well.
 void LabelState::see(std::int64_t t) {
     std::uint64_t* keys = keys_.data() + t * context_.size();
     const std::int32_t* observations = x_.observations + (from_ + t) * context_.columns();
@@ -171,7 +171,7 @@ void LabelState::find(std::int64_t t) {
         for (std::int64_t l = 0; l < context_.size(); ++l) found(l);
 }
 
-// The label y at t is new: the rows of all that read it are found before any branch depends on one of them.
+// Label y at t is new: finds the rows of all templates that read it before any branch depends on one of them.
 void LabelState::find_again(std::int64_t t, std::int32_t y) {
     scored_.clear();
     const std::int64_t L = context_.size();
@@ -181,7 +181,7 @@ void LabelState::find_again(std::int64_t t, std::int32_t y) {
         if (!in_view(p) || !undecided(p)) continue;
         std::uint64_t* keys = keys_.data() + p * L;
         std::int32_t* rows = rows_.data() + p * L;
-        std::int32_t moved = 0; // contexts that training never had share one row
+        std::int32_t moved = 0; // contexts not seen in training share one row
         for (const auto& [l, stride, plain] : readers) {
             std::uint64_t k = keys[l];
             if (k == LabelContext::blind) continue;
@@ -207,12 +207,12 @@ void LabelState::score(std::span<const std::int64_t> positions) {
     for (const std::int64_t t : positions) restrict(t);
 }
 
-// Sets their choices whatever is legal.
+// Sets their best choices, ignoring legality.
 void LabelState::sum(std::span<const std::int64_t> positions) {
     sum_rows(positions, w_, rows_.data(), context_.size(), S_, features_.data(), scores_.data(), choices_.data());
 }
 
-// What is legal at t is found anew.
+// Recomputes the legal labels at t.
 void LabelState::restrict(std::int64_t t) {
     legal_.mask(t, masks_.data() + t * S_);
     choices_[t] = best_with_cost(t, -1);

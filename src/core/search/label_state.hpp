@@ -2,8 +2,8 @@
 //
 //   scores(t)[y] = sum over the features f at t of w[f][y]  +  sum over the label templates l of w[row_l(t)][y]
 //
-// added up in one order always (see sum_rows), so that scores do not depend on the order in which neighbours were
-// decided. The first sum is made once; of the rows only those that read the label just decided are looked up again.
+// always added in one order (see sum_rows), so that scores do not depend on the order in which neighbours were decided.
+// The first sum is computed once; only the rows that read the label just decided are looked up again.
 #pragma once
 
 #include "agenda.hpp"
@@ -62,8 +62,8 @@ class LabelState {
     // All context rows of t and what is legal there, then its scores.
     void look(std::int64_t t);
 
-    // Every undecided position in [first, last) from its features on, as by `gather` and `look`; decisions score no others
-    // until the next call. Contexts are met in any order and lie far apart: each step asks for what the next will read.
+    // Scores every undecided position in [first, last), like `gather` and `look`; decisions rescore no others until the
+    // next call. Contexts come in any order and lie far apart: each step prefetches for the next.
     template <class Looked> void look_everywhere(std::int64_t first, std::int64_t last, const float* w, Looked&& looked) {
         in_view_first_ = first, in_view_last_ = last;
         scored_.clear();
@@ -84,7 +84,7 @@ class LabelState {
     // The best legal label if every label but gold scored one more; gold = -1: the best, with its margin.
     Choice best_with_cost(std::int64_t t, std::int32_t gold) const;
 
-    // That label, given the best one: where gold wins by more than one it stays.
+    // That label, given the best one: gold stays if it wins by more than one.
     std::int32_t rival(std::int64_t t, const Choice& choice, std::int32_t gold) const {
         return choice.label == gold && choice.margin > 1.01f ? gold : best_with_cost(t, gold).label;
     }
@@ -98,10 +98,10 @@ class LabelState {
     // For search from left to right: labels right of t have no scores yet.
     void decide_forward(std::int64_t t, std::int32_t y);
 
-    // For when all undecided positions will be looked at again anyway.
+    // For use if all undecided positions will be looked at again anyway.
     void decide_unseen(std::int64_t t, std::int32_t y);
 
-    // Calls changed(p) for every undecided position whose scores or legal labels are others now.
+    // Calls changed(p) for every undecided position whose scores or legal labels changed.
     template <class Changed> void decide(std::int64_t t, std::int32_t y, Changed&& changed) {
         first_look_ = false;
         codes_[context_.left() + t] = y;
@@ -134,7 +134,7 @@ class LabelState {
     void sum(std::span<const std::int64_t> positions);
     void restrict(std::int64_t t);
 
-    // Most labels that look best now will be decided so: what their neighbours will then look up is asked for.
+    // Most labels that are best now will be decided: prefetches what their neighbours will then look up.
     void expect(std::int64_t t, std::int32_t y) const {
         const auto more = static_cast<std::uint64_t>(y - context_.undecided());
         for (const auto& [offset, l, stride] : context_.observing_readers()) {
@@ -165,7 +165,7 @@ class LabelState {
     std::vector<std::int64_t> scored_; // positions whose scores are made again
 };
 
-// For some positions: out[y] = base[y] + sum over i of w[rows[i]][y], in four sums that do not wait for one another:
+// For some positions: out[y] = base[y] + sum over i of w[rows[i]][y], in four independent sums:
 //   s_j = sum over i = j, j+4, j+8 ... (s_0 starts from base);   out = (s_0 + s_1) + (s_2 + s_3)
 // and the best of them.
 void sum_rows(std::span<const std::int64_t> positions, // below T

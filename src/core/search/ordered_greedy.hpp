@@ -1,5 +1,5 @@
-// Greedy tagging with sums that round as those of the tool that a model comes from: from left to right, each label given
-// the two before. Among equal scores the greater label wins, as in NLTK's perceptron tagger.
+// Greedy tagging with sums that round as in the tool that trained the model: from left to right, each label given the
+// two before. Among equal scores the greater label wins, as in NLTK's perceptron tagger.
 #pragma once
 
 #include "ordered_sums.hpp"

@@ -1,4 +1,4 @@
-// Viterbi over sums that round as those of the tool that a model comes from. Among equal scores the smaller label wins, at
+// Viterbi over sums that round as in the tool that trained the model. Among equal scores the smaller label wins, at
 // the end and at every step back.
 //
 //   after    best_t[y] = max over y' (best[y'] + pair[y'][y])  +  unary[y]       CRFsuite
@@ -19,7 +19,7 @@ struct OrderedInput {
     std::span<const std::int64_t> sentences; // [N+1]  bounds in tokens
     std::span<const std::int64_t> ptr;       // [T+1]  features of labels
     std::span<const std::int32_t> ids;
-    std::span<const double> values; // as many as ids, or empty: all are 1
+    std::span<const double> values; // beside ids, or empty: all are 1
     std::span<const std::int64_t> pair_ptr; // [T+1]  features of pairs of labels; empty if there are none
     std::span<const std::int32_t> pair_ids;
 };

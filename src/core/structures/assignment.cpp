@@ -11,9 +11,9 @@ namespace {
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
 // Rows are assigned to columns, each row to one. The first m columns are targets, the column m + i is the null of row i.
-// A link takes target[j] away from what all lone targets score, so its cost is target[j] - edge[i][j] and only sources
-// need rows. Where a target may not stay alone, the rows n .. n+m-1 are the nulls of targets instead: row n + j takes the
-// column j, or any null that is left, at no cost.
+// A link removes target[j] from the scores of lone targets, so its cost is target[j] - edge[i][j] and only sources need
+// rows. If some target must be linked, the rows n .. n+m-1 are the nulls of targets: row n + j takes column j, or any
+// null that is left, at no cost.
 class Assignment {
   public:
     explicit Assignment(const MatchingScores& x) : x_(x), size_(x.n + x.m) {
@@ -56,7 +56,7 @@ class Assignment {
         return (forced_ ? 0.0 : x_.target[column]) - x_.edge[row * x_.m + column];
     }
 
-    // A shortest path from a free row to a free column, by reduced costs; the assignment is turned round along it.
+    // Finds a shortest path from a free row to a free column by reduced costs and flips the assignment along it.
     bool augment(std::int64_t start) {
         std::ranges::fill(shortest_, infinite);
         std::ranges::fill(done_, 0);

@@ -8,7 +8,7 @@ namespace chaffinch::structures {
 
 namespace {
 
-constexpr std::int64_t least_columns = 8; // positions; columns of W are not made for less
+constexpr std::int64_t least_columns = 8; // positions; shorter sentences do not pay for the columns of W
 
 template <class Real>
 CHAFFINCH_INLINE std::int64_t climb(MaxProgramme<Real>& p, const ChainSentence<Real>& x) {

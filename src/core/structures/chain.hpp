@@ -36,8 +36,9 @@
 
 namespace chaffinch::structures {
 
-// All that does not depend on the position. A null pointer: absent. What is pointed to must stay as it is until the
-// next prepare(): sentences of very wide range are summed in a second and a third programme, made when first needed.
+// The potentials that do not depend on the position. A null pointer: absent. The arrays must not change before the next
+// prepare(): sentences whose potentials have a very wide range are summed by a second or third programme, made when
+// first needed.
 template <class Real> struct ChainPotentials {
     std::int64_t Y = 0;
     int order = 1;
@@ -64,7 +65,7 @@ template <class Real> struct ChainSentence {
 
 struct Found {
     double value = 0;          // the best score, or log Z
-    std::int64_t blocked = -1; // position that no allowed labelling passes; T: none may end; -1: all is well
+    std::int64_t blocked = -1; // first position that no allowed labelling reaches; T: none may end there; -1: none
 };
 
 // Where expectations go. A null pointer: not wanted.

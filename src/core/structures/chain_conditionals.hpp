@@ -3,8 +3,8 @@
 //   q_t(y'|y) = E[y][y'] ub_{t+1}[y'] / b_t[y]        E = exp(pair),  ub_t = exp(unary_t) b_t
 //   b_t[y]    = sum_y' E[y][y'] ub_{t+1}[y']          b_{T-1} = exp(end)
 //
-// Given its label at t, the label at t + 1 does not depend on what came before, so the probability of a stretch of labels
-// is that of its first label times a q for each further one. Each ub_t is scaled to sum to 1; the scale cancels in q.
+// Given the label at t, the label at t + 1 does not depend on earlier labels, so the probability of a run of labels is
+// that of its first label times one q per further label. Each ub_t is scaled to sum to 1; the scale cancels in q.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ class ChainConditionals {
     ChainConditionals(const float* pair, std::int64_t stride, const float* start, const float* end, std::int64_t Y,
                       double temperature);
 
-    // Goes backwards through a sentence; unary [T][stride].
+    // The backward pass over a sentence; unary [T][stride].
     void prepare(const float* unary, std::int64_t T, std::int64_t stride);
 
-    // p(y_t|x) [T][Y], by going forwards.
+    // p(y_t|x) [T][Y], by a forward pass.
     void marginals(double* p) const;
 
     // The probability that tokens begin .. end-1 have a label of opens first and labels of goes after it, and that no
@@ -39,7 +39,7 @@ class ChainConditionals {
     std::vector<double> E_, across_; // [Y][Y], and transposed
     std::vector<double> start_, end_; // [Y] exp, the largest is 1
     std::vector<double> b_, ub_;      // [T][Y]
-    std::vector<double> mass_, next_; // of labels in a span
+    std::vector<double> mass_, next_; // probabilities of the labels in a span
 };
 
 } // namespace chaffinch::structures

@@ -34,7 +34,8 @@ template <class Ring> class ChainProgramme {
     // Potentials that all positions share, into the ring.
     template <class In> CHAFFINCH_INLINE void prepare(const ChainPotentials<In>& p);
 
-    // What the backward pass needs besides; once after prepare(). column(c): first order, W[.][c] of all sources, [S].
+    // Transposes W for the backward pass; call it once after prepare(). column(c): first order, W[.][c] of all sources,
+    // [S].
     CHAFFINCH_INLINE void transpose();
     bool is_transposed() const { return transposed_; }
     const Real* column(std::int64_t c) const { return w_t_.data() + c * S; }

@@ -1,6 +1,6 @@
-// What Viterbi and k-best share: the max programme, and how a path is read off its rows. No back-pointers are kept;
-// a path asks again, at the one cell it passes, which source was best: Y additions per position instead of a
-// second row written in the inner loop.
+// The part shared by Viterbi and k-best: the max programme and reading a path off its rows. No back-pointers are kept;
+// the path recomputes the best source at each cell it passes: Y additions per position instead of a second row written
+// in the inner loop.
 #pragma once
 
 #include "chain_programme.hpp"
@@ -26,7 +26,7 @@ struct ChainState {
 template <class Real> struct ChainViterbi<Real>::State {
     MaxProgramme<Real> programme;
 
-    // Runs the forward pass. Found.blocked of it.
+    // Runs the forward pass; returns Found.blocked.
     std::int64_t climbed(const ChainSentence<Real>& x) {
         const std::int64_t blocked = machine::may_throw([&] { return max_forward(programme, x); });
         if (blocked != x.T - 1) return blocked;
@@ -94,7 +94,7 @@ CHAFFINCH_INLINE void trace_columns(MaxProgramme<Real>& p, std::int64_t c, std::
             score += w;
             first = score == top ? lanes + static_cast<Number>(k) : first;
         }
-        // As of trace: 0 if no source has a score, which sums beyond the largest float may lead to.
+        // As in trace: 0 if no source has a score, which happens when sums overflow a float.
         c = top > MaxPlus<Real>::zero ? static_cast<std::int64_t>(-machine::largest(-first)) : 0;
     }
     labels[0] = static_cast<std::int32_t>(c);

@@ -13,13 +13,13 @@
 
 namespace chaffinch::structures {
 
-// Rules by number, sorted by children and by parent. Many rules share their children (an annotated grammar's parents
-// differ by their notes): a pair of children is put together once, and its parents are rows of labels.
+// Rules by number, sorted by children and by parent. Many rules share their children (the parents of an annotated
+// grammar differ only in annotation): a pair of children is combined once, and its parents are rows of labels.
 class Grammar {
   public:
     Grammar(std::int64_t Y, std::span<const std::int32_t> rules); // [R][3] parent, left, right: all below Y
 
-    // Parents that follow each other; their weights are whole packs.
+    // A run of consecutive parents; their weights are whole packs.
     struct Run {
         std::int32_t parent, packs;
         std::int64_t first; // into weights in the order of `place`
@@ -34,7 +34,7 @@ class Grammar {
     std::vector<std::int64_t> run_ptr;             // [pairs+1]
     std::vector<Run> runs;
     std::vector<std::int64_t> place; // [R] of each rule among the weights
-    std::int64_t W;                  // weights, those that fill up packs included
+    std::int64_t W;                  // weights, padding of packs included
 };
 
 template <class Real> struct DerivationPotentials {
@@ -47,7 +47,7 @@ template <class Real> struct DerivationPotentials {
     const std::uint8_t* root;   // [Y] labels of the whole; null: any
     const std::uint8_t* open;   // [S] spans of two words or more that may be nodes; null: all
 
-    // What a label is worth as that of the whole, beyond its inside; -inf if it may not be.
+    // The score of label A as the root's label, beyond its inside score; -inf if A is not allowed at the root.
     Real above(std::int64_t A) const {
         return root && !root[A] ? -std::numeric_limits<Real>::infinity() : top ? top[A] : 0;
     }
@@ -58,7 +58,7 @@ template <class Real> struct DerivationExpectations {
     Real* rule; // [R]; or null: not wanted
     Real* span; // [S][Y]; or null: not wanted
     Real* top;  // [Y]; or null
-    double least = 0; // nodes less likely than this are not followed down: what is below them counts without them
+    double least = 0; // nodes less likely than this are not expanded
 };
 
 // As for trees (tree.hpp).

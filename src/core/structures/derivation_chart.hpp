@@ -4,7 +4,7 @@
 //   begun[i][B][k] = inside of B over [i, k)         ended[j][C][k] = inside of C over [k, j)
 //   inside[ij][A]  = (+) over rules A -> B C of  rule (x) (+)_k begun[i][B][k] (x) ended[j][C][k]
 //
-// For each start (end) and label the splits that can be are known to lie in a range; most pairs are out at a glance
+// For each start (end) and label the possible splits lie in a known range; most pairs are ruled out by these ranges
 // (Klein and Manning 2003, "A* parsing"; Bodenstab 2012).
 #pragma once
 
@@ -24,7 +24,7 @@ struct SplitRange {
 };
 inline constexpr SplitRange no_split{std::numeric_limits<std::int32_t>::max(), -1};
 
-// Rows [K] of numbers that begin as some zero, made when they are first written to: most labels stand nowhere.
+// Rows [K] of numbers, initially the ring's zero and allocated at the first write: most labels occur nowhere.
 template <class Real> class LazyRows {
   public:
     void reset(std::int64_t count, std::int64_t K, Real zero) {
@@ -76,7 +76,7 @@ template <class Ring> class DerivationChart {
     CHAFFINCH_INLINE const Real* right_row(std::int64_t j, std::int32_t C) const { return ended.read(j * g->Y + C); }
 
     // leaf(t, A), rule(r) and span(s, A) give weights of the ring; factor(i, j) is a row [K] of weights of the splits
-    // of a span, or null where they have none; closed spans are left out.
+    // of a span, or null if there are none; closed spans are skipped.
     template <class Leaf, class Rule, class Span, class Factor, class Closed>
     CHAFFINCH_INLINE void fill(const Grammar& grammar, std::int64_t words, Leaf&& leaf, Rule&& rule, Span&& span,
                                Factor&& factor, Closed&& closed);

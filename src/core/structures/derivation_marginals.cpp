@@ -21,9 +21,9 @@ template <class Real> struct Sums {
     DerivationChart<SumProduct<double>> sum;
     LazyRows<double> above_begun, above_ended; // as the charts
     machine::AlignedVector<double> rule, leaf, own, factors, scale;
-    bool overflow = false; // a split outweighs its span by more than doubles can tell
+    bool overflow = false; // a split outweighs its span by more than a double can hold
 
-    // v[ij], and -inf where there is no derivation.
+    // v[ij]; -inf if there is no derivation.
     void measure(std::int64_t T) {
         const Spans spans{T};
         double* v = machine::room(scale, spans.count());
@@ -66,7 +66,7 @@ CHAFFINCH_INLINE double sum_of(std::span<const Grammar::Run> runs, const double*
     return machine::total(sum);
 }
 
-// False if the range of doubles may not do.
+// False if the sums may leave the range of doubles.
 template <class Real>
 CHAFFINCH_INLINE bool in_real_space(const DerivationPotentials<Real>& p, const DerivationExpectations<Real>& out,
                                     Sums<Real>& at, double& log_z) {

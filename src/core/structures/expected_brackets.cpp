@@ -24,7 +24,7 @@ void expected_tree(std::int64_t T, std::int64_t Y, const float* marginals, std::
                 any = true;
                 for (std::int64_t k = how.ptr[A]; k < how.ptr[A + 1]; ++k) bracket[how.brackets[k]] += p[A];
             }
-            // A word has some label, and so has the whole, whatever it is worth.
+            // A word and the whole sentence must have a label, even one with a negative score.
             const bool must = length == 1 || length == T;
             float most = must ? none : 0.0f;
             for (std::int64_t A = 0; A < Y && (any || must); ++A) {

@@ -19,8 +19,8 @@ struct BracketLabels {
     float toll;
 };
 
-// marginals: [S][stride] p(label at span). Words have the likeliest of the labels with their brackets; a longer span
-// that is only a step on the way has label -1. phrase: [Y] labels that such spans may have. Nodes in preorder.
+// marginals: [S][stride] p(label at span). Words get the likeliest of the labels with their brackets; a longer span
+// without a bracket of its own has label -1. phrase: [Y] labels that longer spans may have. Nodes in preorder.
 void expected_tree(std::int64_t T, std::int64_t Y, const float* marginals, std::int64_t stride,
                    const BracketLabels& how, const std::uint8_t* leaf, const std::uint8_t* phrase, TreeNode* nodes);
 

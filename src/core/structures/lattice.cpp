@@ -79,7 +79,7 @@ void Lattice::choose(std::int64_t t, const Pruning& pruning) {
     const float least = std::max(std::min(pruning.threshold, *std::max_element(p, p + w_.Y)), 1e-30f);
     for (std::int64_t y = 0; y < w_.Y; ++y)
         if (p[y] >= least) states_.push_back(static_cast<std::uint16_t>(y));
-    if (static_cast<std::ptrdiff_t>(states_.size()) == from) states_.push_back(0); // weights beyond all numbers
+    if (static_cast<std::ptrdiff_t>(states_.size()) == from) states_.push_back(0); // the scores overflowed
     const auto begin = states_.begin() + from;
     if (states_.end() - begin > pruning.most) {
         const auto likelier = [p](std::uint16_t a, std::uint16_t b) { return p[a] != p[b] ? p[a] > p[b] : a < b; };
@@ -128,7 +128,7 @@ double Lattice::sum() {
                 }
         double largest = 0;
         for (std::int64_t j = 0; j < size(t); ++j) {
-            nodes_[ptr_[t] + j] = std::exp(score(t, j) - top); // kept for the way back
+            nodes_[ptr_[t] + j] = std::exp(score(t, j) - top); // kept for the backward pass
             largest = std::max(largest, here[j] *= nodes_[ptr_[t] + j]);
         }
         if (!(largest > 0)) return impossible;

@@ -4,8 +4,8 @@
 //   states of t: the labels with own_t(y) >= threshold, the `most` likeliest of them
 //   s(x, y) = start[y_1] + sum_t u_t[y_t] + sum_t pair[y_{t-1}][y_t] + end[y_T]     over the states alone
 //
-// A sentence costs what its states cost, not what all labels would: with three or four states a token, label pairs
-// are next to free. The rows of `unary` hold only some labels each, too. Mueller, Schmid and Schuetze 2013, "Efficient
+// The cost of a sentence depends on its states, not on all labels: with three or four states per token, label pairs
+// cost almost nothing. Each row of `unary` also holds only some labels. Mueller, Schmid and Schuetze 2013, "Efficient
 // higher-order CRFs for morphological tagging", prune by models of rising order in this way.
 #pragma once
 
@@ -39,7 +39,7 @@ struct Pruning {
     std::int64_t most = 1; // states of a token
 };
 
-// One sentence's states and what is asked of them. A workspace, used again for the next sentence.
+// One sentence's states, their sums and best paths. A workspace, used again for the next sentence.
 class Lattice {
   public:
     // ptr [T+1], need not start at 0; ids all below F; values [nnz] beside ids, null: all are 1.
@@ -52,7 +52,7 @@ class Lattice {
     std::int64_t place(std::int64_t t, std::int64_t i) const { return ptr_[t] + i; } // of state i of t among all
     const float* own(std::int64_t t) const { return own_.data() + t * S_; } // [Y]
     std::span<const std::uint16_t> states(std::int64_t t) const;
-    std::int64_t find(std::int64_t t, std::int32_t label) const; // its place among the states of t, -1 if it is none
+    std::int64_t find(std::int64_t t, std::int32_t label) const; // its place among the states of t, or -1
 
     // log Z over the states, minus infinity if no labelling is possible; then the marginals below.
     double sum();

@@ -70,14 +70,14 @@ template <class Graph, class Real> class LazyKBest {
         std::int64_t tail[2];
         std::int32_t rank[2];
         Real weight, offer;
-        // To meet each derivation once, the left side moves only while the right stands at its first.
+        // To reach each derivation once, the left rank moves only while the right rank is 0.
         bool moves(int side) const { return tail[side] >= 0 && (side == 1 || tail[1] < 0 || rank[1] == 0); }
     };
     struct Node {
         std::vector<Entry> drawn, waiting;
-        bool listed = false;        // its edges wait; until then at most the first entry is known
-        bool heaped = false;        // what waits is a heap; not while so few are drawn that a scan costs less
-        bool successors_due = true; // those of the last one drawn
+        bool listed = false;        // its edges are queued; until then at most the first entry is known
+        bool heaped = false;        // the queue is a heap; for few draws a scan is cheaper
+        bool successors_due = true; // successors of the last entry drawn are not queued yet
         bool exhausted = false;
     };
 

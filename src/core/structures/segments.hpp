@@ -26,8 +26,8 @@ struct Segment {
     std::int32_t start, length, label;
 };
 
-// The k best, end to end; bounds[r] is where answer r ends. Of equals: the last segment of the smaller label, the shorter, then
-// the same of the one before. Fewer if fewer exist.
+// The k best, end to end; bounds[r] is where answer r ends. Ties: the last segment with the smaller label, then the
+// shorter one, then the same for the segment before. Fewer if fewer exist.
 void best_segments(const SegmentScores& x, std::int64_t k, std::vector<Segment>& segments,
                    std::vector<std::int64_t>& bounds, std::vector<double>& scores);
 

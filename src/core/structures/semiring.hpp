@@ -74,7 +74,7 @@ template <class Real> struct Sources {
     CHAFFINCH_INLINE const Real* weights(std::int64_t i) const { return w + i * w_stride; }
 };
 
-// The same, of which only those on a list feed the row.
+// The same for the sources on a list.
 template <class Real> struct ListedSources {
     std::int64_t count;
     const std::int32_t* list; // [count]
@@ -131,8 +131,8 @@ template <class R> struct MaxPlus {
     static Real times(Real a, Real b) { return a + b; }
 
   private:
-    // Two maxima side by side, of sources with even and with odd numbers: a maximum does not depend on the order, and a
-    // chain of half the length is waited for.
+    // Two maxima in parallel, over the even and the odd sources: a maximum does not depend on the order, and the chain
+    // of dependent operations is half as long.
     template <std::int64_t P, class From> CHAFFINCH_INLINE static void absorb_packs(const From& from, Real* row, std::int64_t k) {
         machine::Pack<Real> best[P], other[P], score;
         for (std::int64_t p = 0; p < P; ++p) best[p] = other[p] = machine::Pack<Real>{} + zero;
@@ -221,8 +221,8 @@ template <class R> struct SumProduct {
         }
     }
 
-    // Could a product of a cell, a pair weight and a unary weight have vanished since begin()? While the smallest
-    // of each multiply to a normal number none did, and every cell that is zero is forbidden, not forgotten.
+    // False if a product of a cell, a pair weight and a unary weight may have underflowed since begin(). If the product
+    // of the smallest of each is a normal number none did, and every zero cell is a forbidden one.
     bool exact() const {
         Real unary = 0, pair = 0, cell = total;
         for (std::int64_t l = 0; l < machine::lanes; ++l) {
@@ -248,7 +248,7 @@ template <class R> struct SumProduct {
         for (std::int64_t p = 0; p < P; ++p) machine::put<Real>(row + k + p * machine::lanes, sum[p]);
     }
 
-    // row = exp(row - max), and the lowest finite exponent met goes to `lowest`, lane by lane.
+    // row = exp(row - max); `lowest` keeps the lowest finite exponent so far, lane by lane.
     CHAFFINCH_INLINE static double lift_noting(Real* row, std::int64_t S, machine::Pack<Real>& lowest) {
         constexpr Real minus_infinity = -std::numeric_limits<Real>::infinity();
         const Real m = row_max(row, S);

@@ -72,7 +72,7 @@ template <class Real> void TreeChart<Real>::fill_inline() {
                     for (std::int64_t y = 0; y < Y; ++y) rrow[y] += potential[2 * Y + y];
             }
         }
-    // What was closed or impossible reads as nothing in every role.
+    // Closed or impossible cells are -inf in every role.
     for (std::int64_t s = 0; s < S; ++s)
         if (!alive[s])
             for (Real* rows : {c, l, r}) std::fill(rows + s * P, rows + (s + 1) * P, none);

@@ -9,7 +9,7 @@
 
 namespace chaffinch::structures {
 
-// Lefts and rights hold what a span is worth to a parent of each label:
+// left and right hold the score of a span as a child of a parent with each label:
 //   cell[ij][A]  = span[ij][A] + max_k left[ik][A] + right[kj][A]
 //   left[ik][A]  = span[ik][Y + A] + max_B cell[ik][B] + pair[B][A]        right likewise
 template <class Real> class TreeChart {

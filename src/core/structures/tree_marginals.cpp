@@ -16,7 +16,7 @@ namespace chaffinch::structures {
 
 namespace {
 
-// Below this (as a logarithm) a product could have vanished for its smallness.
+// Below this (as a logarithm) a product could have underflowed.
 constexpr double vanishing = -650;
 
 struct Pair {
@@ -29,13 +29,13 @@ struct Pair {
 
 class SumChart {
   public:
-    // False if some product may have been too small for the ring: the answer is then to be had in logarithms.
+    // False if some product may have underflowed: the caller then sums in logarithms.
     template <class Real>
     CHAFFINCH_INLINE bool run(const TreePotentials<Real>& p, const TreeExpectations<Real>& out, double& log_z);
 
   private:
     template <class Real> CHAFFINCH_INLINE void lift_pair(const TreePotentials<Real>& p, int side);
-    // out[A] = exp(x[A] - max) where A may be; the max, or -inf.
+    // out[A] = exp(x[A] - max) for the allowed A; returns the max, or -inf.
     template <class Real, class May>
     CHAFFINCH_INLINE double lifted(const Real* x, std::int64_t Y, May&& may, double* out);
     CHAFFINCH_INLINE double rescaled(double* row);

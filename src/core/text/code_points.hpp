@@ -32,7 +32,7 @@ inline std::pair<std::uint32_t, std::size_t> code_point(std::string_view text, s
     return {c, n};
 }
 
-// Kinds beyond ASCII are asked for once per page of 256 code points, from whoever knows Unicode.
+// Kinds beyond ASCII are requested once per page of 256 code points from a source that knows Unicode.
 class CodePoints {
   public:
     using Page = std::array<Kind, 256>;

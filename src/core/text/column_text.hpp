@@ -1,5 +1,5 @@
-// Column files: one token per line, cells side by side, a blank line between sentences. The one place where
-// the format is known: tables for training and documents for reading both come from here, fed in chunks.
+// Column files: one token per line, cells side by side, a blank line between sentences. Only this file knows the
+// format: tables for training and documents for reading both come from here, in chunks.
 #pragma once
 
 #include "interner.hpp"

@@ -8,7 +8,7 @@
 
 namespace chaffinch::text {
 
-// The n < 8 bytes at p as a little-endian number; no call and no loop, for this is asked for every word.
+// The n < 8 bytes at p as a little-endian number; no call and no loop, since this runs for every word.
 inline std::uint64_t short_word(const char* p, std::size_t n) {
     if (n >= 4) { // two loads that overlap
         std::uint32_t low, high;
@@ -50,8 +50,8 @@ inline std::uint64_t hash_bytes(std::string_view s) {
     return hashing::fold(h ^ short_word(p, n), hashing::last);
 }
 
-// Bytes that may be read past the end of a padded string: words differ in length, and guessing lengths wrong would
-// cost more than all the rest.
+// Bytes that may be read past the end of a padded string: words differ in length, and mispredicted branches on the
+// length would cost more than the rest.
 constexpr std::size_t padding = 16;
 
 inline std::uint64_t lowest_bytes(std::size_t n) { return (std::uint64_t{1} << (8 * n)) - 1; } // n < 8
@@ -105,8 +105,8 @@ class Interner {
     // The id of s, or `absent`.
     std::int32_t find(std::string_view s) const;
 
-    // The same in two steps, for who asks many tables at once: `prefetch` starts to load what `find_hashed`
-    // will look at.
+    // The same in two steps, for callers that ask many tables at once: `prefetch` starts to load what `find_hashed`
+    // will read.
     void prefetch(std::uint64_t hash) const { __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]); }
     std::int32_t find_hashed(std::string_view s, std::uint64_t hash) const;
     std::int32_t find_padded(std::string_view s, std::uint64_t hash) const {
@@ -130,7 +130,7 @@ class Interner {
 
     static std::uint32_t tag_of(std::uint64_t h) { return static_cast<std::uint32_t>(h >> 32); }
 
-    // Where the string is that same() recognises, or the free slot for it.
+    // The slot of the string that same() recognises, or the free slot for it.
     template <class Same> std::size_t slot_of(std::uint64_t hash, Same&& same) const {
         const std::size_t mask = slots_.size() - 1;
         for (std::size_t i = hash & mask;; i = (i + 1) & mask)

@@ -11,7 +11,7 @@ namespace chaffinch::text {
 struct KeyNumbers {
     std::vector<std::uint64_t> keys; // sorted, each once: the number of a key is its place
 
-    // Numbers the keys in place of which it is given; returns each one's number.
+    // Builds the table of the given keys; returns each key's number.
     std::vector<std::int32_t> number(std::span<const std::uint64_t> given) {
         keys.assign(given.begin(), given.end());
         std::ranges::sort(keys);
@@ -25,7 +25,7 @@ struct KeyNumbers {
 
     std::size_t size() const { return keys.size(); }
 
-    // The number that each of our keys has in another table; -1 where it has none.
+    // The number that each of our keys has in another table; -1 if it has none.
     std::vector<std::int32_t> in(const KeyNumbers& other) const {
         std::vector<std::int32_t> there(keys.size(), -1);
         std::size_t j = 0;

@@ -1,4 +1,4 @@
-// How alike two words are written: the longest common subsequence over the length of the longer (Melamed 1995).
+// Spelling similarity of two words: the longest common subsequence over the length of the longer (Melamed 1995).
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@ namespace chaffinch::text {
 namespace {
 
 constexpr std::size_t block_bytes = std::size_t{1} << 21;
-constexpr std::size_t ahead = 8; // words between asking memory for a slot and reading it
+constexpr std::size_t ahead = 8; // words between prefetching a slot and reading it
 
 struct Point {
     std::uint32_t code;
@@ -139,14 +139,14 @@ struct HashedWord {
     std::uint64_t hash;
 };
 
-// What cutting texts needs, made once for many.
+// Buffers for cutting texts, reused for many texts.
 struct Workspace {
     std::vector<char> padded; // the text, lowered if asked, and bytes behind it that may be read
     std::vector<HashedWord> words;
     AsciiScan scan_ascii;
 };
 
-// Scans the whole text first, so that memory is asked for each word's slot long before it is read.
+// Scans the whole text first, so that each word's slot is prefetched long before it is read.
 template <class Types>
 void add_words(std::string_view text, bool ascii, const TokenRule& rule, Types& types, Workspace& work,
                SymbolBlock& block) {

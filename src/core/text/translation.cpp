@@ -19,7 +19,7 @@ std::size_t blocks_of(std::int64_t n, std::int64_t size) { return static_cast<st
 
 TranslationTable::TranslationTable(const SentencePairs& x, std::size_t threads) {
     const std::int64_t N = x.pairs(), tokens = static_cast<std::int64_t>(x.f.size());
-    // Every pair of words that meet, each e with its f in ascending order.
+    // Every pair of words that occur in one sentence pair: each e with its f, ascending.
     std::vector<std::vector<std::int32_t>> met(x.E + 1);
     std::vector<std::int32_t> once;
     for (std::int64_t n = 0; n < N; ++n) {

@@ -1,4 +1,4 @@
-// Which words go with which, learnt from sentence pairs alone.
+// Word translation probabilities, learnt from sentence pairs alone.
 //
 //   IBM model 1:  p(f_1 .. f_m | e_1 .. e_n) ~ prod_j sum_{i=0..n} t(f_j | e_i),   e_0 the null word
 //   EM:           c(e, f)  = sum over tokens j with f_j = f of  (number of i with e_i = e) t(f|e) / sum_i t(f|e_i)
@@ -29,7 +29,7 @@ class TranslationTable {
   public:
     TranslationTable(const SentencePairs& x, std::size_t threads);
 
-    // So many rounds of EM from a uniform t. The last round's log-likelihood is returned (before its M step).
+    // Runs `rounds` rounds of EM from a uniform t. Returns the last round's log-likelihood (before its M step).
     double train(std::int64_t rounds, std::size_t threads);
 
     std::span<const std::int64_t> rows() const { return rows_; }       // [E+2]  cells of e; row E is the null word
@@ -49,7 +49,7 @@ class TranslationTable {
     std::vector<std::int32_t> token_pair_;
 };
 
-// out[i][j] = table[cell of (e_i, f_j)], `missing` where there is none.
+// out[i][j] = table[cell of (e_i, f_j)], `missing` if there is none.
 void look_up(std::span<const std::int64_t> rows, std::span<const std::int32_t> columns, std::span<const float> table,
              std::span<const std::int32_t> e, std::span<const std::int32_t> f, float missing, std::span<float> out);
 

@@ -82,7 +82,7 @@ std::int64_t WordClasses::improve() {
     return moved;
 }
 
-// next_[d], previous_[c]: how often the word stands before and after classes that are known.
+// next_[d], previous_[c]: how often the word occurs before and after each class.
 void WordClasses::gather(std::int32_t word) {
     for (const std::int32_t c : next_in_) next_[c] = 0;
     for (const std::int32_t c : previous_in_) previous_[c] = 0;
@@ -104,7 +104,7 @@ void WordClasses::gather(std::int32_t word) {
     self_ = twice_[word];
 }
 
-// The class b that grows L most when the word, which is in none, joins it:
+// The class b that increases L most if the word, which is in no class, joins it:
 //
 //     gain(b) = sum over d of f(N(b, d) + next(d)) - f(N(b, d))  +  the same over c before it
 //             - (f(Nl(b) + l) - f(Nl(b))) - (f(Nr(b) + r) - f(Nr(b)))

@@ -13,10 +13,10 @@ namespace chaffinch::text {
 //
 //     L = sum over c, d of f(N(c, d)) - sum over c of f(Nl(c)) - sum over d of f(Nr(d)),   f(n) = n log n
 //
-// where N counts neighbouring classes, Nl and Nr its row and column sums. Words are first put, the most
-// frequent first, where L grows most (the first C words have a class each); then each word in turn is taken
-// out and put back where it fits best, until none moves (the exchange algorithm of Martin, Liermann and Ney
-// 1998). Sentence boundaries are a class of their own that nothing joins.
+// where N counts neighbouring classes, Nl and Nr its row and column sums. First each word, most frequent first, joins
+// the class that increases L most (the first C words get a class each); then each word in turn is moved to its best
+// class, until no word moves (the exchange algorithm of Martin, Liermann and Ney 1998). Sentence boundaries are a class
+// of their own that nothing joins.
 class WordClasses {
   public:
     // ids [tokens] in [0, types), -1 for words that have no class and are stepped over; the most frequent
@@ -27,7 +27,7 @@ class WordClasses {
     // One round over all words: how many changed class. The first round puts every word into one.
     std::int64_t improve();
 
-    // Joins classes, the pair that costs L least again and again, until so many are left. Starting with more
+    // Repeatedly joins the pair of classes whose union costs L least, until `classes` are left. Starting with more
     // classes than wanted keeps the exchange from settling on the classes of the most frequent words.
     void shrink(std::int32_t classes);
 
@@ -35,8 +35,8 @@ class WordClasses {
 
     std::span<const std::int32_t> classes() const { return class_; }
 
-    // The bit path of every class: the two classes whose union costs L least are joined, again and again; a
-    // path leads from the root of that tree to the class.
+    // The bit path of every class: the two classes whose union costs L least are joined repeatedly; a path leads from
+    // the root of that tree to the class.
     std::vector<std::string> paths() const;
 
   private:

@@ -15,7 +15,7 @@ enum class WordFunction : std::uint8_t {
     lower,
     shape,       // Xxxx -> Xx, 1,200 -> d,d: runs squeezed
     long_shape,  // Xxxx, d,ddd
-    prefix,      // the first `parameter` code points, if there are as many
+    prefix,      // the first `parameter` code points, if the word is long enough
     suffix,      // the last ones
     caps,        // lower, initial, upper, mixed or none, and what else is in the word
     digit,       // "all" or "some"
@@ -24,7 +24,7 @@ enum class WordFunction : std::uint8_t {
     length,      // code points, in buckets
     punctuation, // lower-cased, of punctuation only
     preposition, // lower-cased, of prepositions only
-    bit,         // "1" where bit `parameter` of a word of hexadecimal digits is set, from the left
+    bit,         // "1" if bit `parameter`, from the left, of a word of hexadecimal digits is set
     cluster,     // the first `parameter` bits of its cluster's path (0: all of them)
     external,    // computed elsewhere
 };
