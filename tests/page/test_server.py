@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from chaffinch import Tagger, load, samples
+from chaffinch import Tagger, kinds, load, samples
+from chaffinch.kinds.kind import Kind
 from chaffinch.rules import before, once
 from chaffinch.trust.confidence import TOKENS
 from page.serving import Client, Forked, classifier, name_sentences, tagger, write_columns
@@ -161,13 +162,44 @@ def test_misspelt_fields_and_parameters_are_errors(server: Client) -> None:
     assert server.ask("/versions?project=3")[0] == 200
 
 
+class Toy(Tagger):
+    """An estimator of one's own, whose files name its task."""
+
+    task = "toy"
+
+
+class ToyKind(Kind):
+    """A kind of one's own that declares nothing for the server."""
+
+    plural = "toys"
+    estimator = Toy
+
+
+def test_a_new_kind_is_served_without_a_word_of_it_in_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ToyKind, "__abstractmethods__", frozenset())
+    monkeypatch.setattr(kinds, "KINDS", (*kinds.KINDS, ToyKind()))
+    model = Toy("crf", folds=0, threads=1).fit(*name_sentences(60))
+    model.save(tmp_path / "toy.chaff")
+    with Forked(tmp_path / "toy.chaff", journal=tmp_path / "a.jsonl") as server:
+        status, found = server.ask("/predict", {"text": SENTENCE})
+        assert status == 200, found
+        (result,) = found["results"]
+        assert result["text"] == SENTENCE
+        assert result["answer"] == list(model.predict([SENTENCE.split()])[0])
+        assert [SENTENCE[piece["start"] : piece["end"]] for piece in result["pieces"]] == SENTENCE.split()
+        assert [piece["label"] for piece in result["pieces"]] == result["answer"]
+        assert server.ask("/predict", {"sentences": [SENTENCE.split()]})[1]["results"] == [result]
+        assert server.ask("/models")[1]["models"][0]["kind"] == "toys"
+        assert "read-only" in server.ask("/corrections", {"text": SENTENCE, "label": "x"})[1]["error"]
+
+
 def test_files_that_no_model_can_use_are_refused_at_the_start(folder: Path, tmp_path: Path) -> None:
     from chaffinch.errors import ConfigError, DataError
     from chaffinch.serve.served import served_models
 
-    with pytest.raises(
-        DataError, match="has tags of words, and the models that are served give labels to texts"
-    ):
+    with pytest.raises(DataError, match="has tags of words, and classifiers label texts"):
         served_models([folder / "stars.chaff"], [folder / "pool.conll"], [], [])
     for given in ("nothing.conll", "names=nothing.conll"):
         with pytest.raises(ConfigError, match=r"nothing\.conll: no such file"):

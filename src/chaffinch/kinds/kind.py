@@ -140,6 +140,7 @@ class Kind(ABC):
     outputs:   the outputs that score its answers; files of gold and predictions are tried as each of these
     tells:     the READER_FLAGS that its readers accept, besides ``from_format``
     baseline:  whether an experiment without a recipe starts from the settings of ``lab/baseline.py``
+    served:    whether its models answer inputs one by one, so that the server can load them
     """
 
     plural: ClassVar[str]
@@ -158,6 +159,7 @@ class Kind(ABC):
     tells: ClassVar[Collection[str]] = ()
     outputs: ClassVar[tuple[type[Outputs], ...]] = ()
     baseline: ClassVar[bool] = False
+    served: ClassVar[bool] = True
 
     # -- files
 
@@ -325,6 +327,10 @@ class Kind(ABC):
     @abstractmethod
     def predict(self, model: Any, asked: PredictRequest) -> None:
         """Write the input back with the model's answers."""
+
+    def answer(self, model: Any, documents: Sequence[Document]) -> list[Any]:
+        """A model's answers to documents, for a server that knows nothing else of the kind; by default from words."""
+        return list(model.predict([document.words() for document in documents]))
 
     def ruled(self, model: Any, rules: Path) -> Any:
         """The model whose answers obey the rules of a file."""

@@ -124,6 +124,7 @@ class ListKind(Kind):
     knobs = (("features", ListOptions),)
     explains = ("against", "base", "kbest")
     outputs = (ListOutputs,)
+    served = False
 
     # -- files
 

@@ -1,6 +1,7 @@
 """How models of one kind are asked and how they answer, as JSON values: one class for each kind of data.
 
-The rest of the server knows no kind by name; ``ANSWERING`` of ``served.py`` is the table.
+Each class names its kind; the rest of the server knows no kind by name. A kind without a class of its own gets
+:class:`PlainAnswering`.
 """
 
 import copy
@@ -10,8 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.serve.messages import Asked, CorrectionBody, Input
+from chaffinch.kinds.kind import Kind
+from chaffinch.serve.messages import Asked, CorrectionBody, Input, one_input
 from chaffinch.text.document import Document
+from chaffinch.text.tokens import tokens
 
 Answer = dict[str, Any]
 
@@ -41,12 +44,20 @@ class InputRow:
 class Answering(ABC):
     """One kind of model behind the server.
 
+    kind:      the kind that it answers for, and its subclasses
     name:      of the kind in answers of /models
     corrected: whether its answers can be corrected
+    gold_labels: whether gold answers are lists of the labels that it gives
     """
 
-    name: ClassVar[str]
+    kind: ClassVar[type[Kind] | None] = None
+    name: str
     corrected: ClassVar[bool] = False
+    gold_labels: ClassVar[bool] = False
+
+    def refusal(self, format: str) -> str | None:
+        """Why files of a format do not suit its models, if they do not."""
+        return None
 
     # -- the model
 
@@ -100,7 +111,7 @@ class Answering(ABC):
 
     def gold(self, answer: Any) -> Answer:
         """The same under its name: {"tags": ...}, {"label": ...}."""
-        return {"tree" if self.name == "trees" else "links": self.plain(answer)}
+        return {"answer": self.plain(answer)}
 
     def rules(self, model: Any) -> Answer:
         """The rules that its answers obey, by name."""
@@ -140,6 +151,99 @@ class Answering(ABC):
     def untrained(self, model: Any) -> Any:
         """An estimator with the settings and the features of a model, to be trained from the beginning."""
         raise ConfigError(f"models of kind {self.name} are not trained here")
+
+
+class PlainAnswering(Answering):
+    """Any kind without a class of its own: its answers as JSON, with labelled pieces to show if they have any."""
+
+    def __init__(self, kind: Kind) -> None:
+        self._kind, self.name = kind, kind.plural
+
+    def labels(self, model: Any) -> list[str]:
+        """The labels, if the model has any."""
+        found = getattr(model, "labels_", None)
+        return [str(label) for label in (getattr(model, "classes_", ()) if found is None else found)]
+
+    def has_probabilities(self, model: Any) -> bool:
+        """Not known."""
+        return False
+
+    def rows(self, model: Any, body: Input) -> list[InputRow]:
+        """Texts, cut into words, or words."""
+        form = one_input(body, "text", "texts", "tokens", "sentences")
+        if form in ("text", "texts"):
+            return [
+                row_of_words(text) for text in ([only_text(body)] if form == "text" else body.texts or [])
+            ]
+        given = [body.tokens or []] if form == "tokens" else body.sentences or []
+        return [row_of_words(sentence) for sentence in given]
+
+    def row_of(self, model: Any, document: Document) -> InputRow:
+        """The words of a document."""
+        words = document.words()
+        return InputRow(
+            document.text, "\x1e".join(words), words, None, [(t.start, t.end) for t in document.tokens]
+        )
+
+    def answers(self, model: Any, rows: Sequence[InputRow], asked: Asked) -> list[Answer]:
+        """The answers with their pieces."""
+        within_limits(rows, asked, len(self.labels(model)))
+        if asked.kbest or asked.probabilities:
+            raise ConfigError(f"kbest and probabilities are not for {self.name}")
+        found = self._kind.answer(model, [Document.from_words(row.words) for row in rows])
+        return [
+            {
+                "text": row.text,
+                "tokens": row.offsets,
+                "answer": self.plain(answer),
+                "pieces": _pieces(row, answer),
+                "certainty": None,
+            }
+            for row, answer in zip(rows, found, strict=True)
+        ]
+
+    def plain(self, answer: Any) -> Any:
+        """Numbers, texts, lists and objects as they are; anything else as text."""
+        if answer is None or isinstance(answer, str | int | float):
+            return answer
+        if isinstance(answer, Mapping):
+            return {str(name): self.plain(value) for name, value in answer.items()}
+        if isinstance(answer, Sequence):
+            return [self.plain(value) for value in answer]
+        return sorted(map(self.plain, answer)) if isinstance(answer, set | frozenset) else str(answer)
+
+
+def _pieces(row: InputRow, answer: Any) -> list[Answer]:
+    """A label is a piece of the whole text; one label for each word is a piece for each word."""
+    if isinstance(answer, str):
+        return [{"label": answer, "start": 0, "end": len(row.text)}]
+    each = isinstance(answer, Sequence) and len(answer) == len(row.words)
+    if not each or not all(isinstance(label, str) for label in answer):
+        return []
+    return [
+        {"label": label, "start": start, "end": end}
+        for label, (start, end) in zip(answer, row.offsets, strict=True)
+    ]
+
+
+def row_of_words(given: str | Sequence[Any]) -> InputRow:
+    """A text, cut into words, or a sentence of words."""
+    if isinstance(given, str):
+        cut, text = tokens(given), given
+    else:
+        for t, word in enumerate(given):
+            if not isinstance(word, str) or not word:
+                raise DataError(f"token {t}: expected a word, got {word!r}")
+        document = Document.from_words(list(given))
+        cut, text = document.tokens, document.text
+    words = [token.text for token in cut] if isinstance(given, str) else list(given)
+    return InputRow(text, "\x1e".join(words), words, None, [(token.start, token.end) for token in cut])
+
+
+def answering_of(kind: Kind) -> Answering:
+    """How models of a kind answer: by the class that names the kind or its nearest base class, or plainly."""
+    declared = {made.kind: made for made in Answering.__subclasses__() if made.kind is not None}
+    return next((declared[c]() for c in type(kind).__mro__ if c in declared), None) or PlainAnswering(kind)
 
 
 def _unordered(name: str, value: Any) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import Classifier
+from chaffinch.kinds.documents import DocumentKind
 from chaffinch.recipes.partial_fit import Increment
 from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.serve.answers import MOST_EXPLAINED, Answer, Answering, InputRow, only_text, within_limits
@@ -13,13 +14,20 @@ from chaffinch.serve.messages import Asked, CorrectionBody, Input, one_input
 from chaffinch.text.document import Document
 
 DIGITS = 6  # of probabilities in answers
+WITH_TAGS = ("columns", "conllu")  # formats of files with a tag for each word
 
 
 class DocumentAnswering(Answering):
     """Labels of texts. ``certainty`` is the probability of the label; of several, of the least certain decision."""
 
+    kind = DocumentKind
     name = "documents"
     corrected = True
+    gold_labels = True
+
+    def refusal(self, format: str) -> str | None:
+        """Files with a tag for each word do not suit classifiers."""
+        return "has tags of words, and classifiers label texts" if format in WITH_TAGS else None
 
     # -- the model
 

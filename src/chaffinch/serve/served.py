@@ -7,28 +7,17 @@ from typing import Any
 from chaffinch.corpus import detect
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import load
-from chaffinch.kinds import DOCUMENTS, LINKS, TAGS, TREES, Kind, kind_of_file, kind_of_model
+from chaffinch.kinds import kind_of_file, kind_of_model
 from chaffinch.kinds.requests import reader_options
-from chaffinch.serve.answers import Answer, Answering, InputRow
+from chaffinch.serve import document_answers, structure_answers, tag_answers  # noqa: F401  each names its kinds
+from chaffinch.serve.answers import Answer, InputRow, answering_of
 from chaffinch.serve.corrections import Corrections
-from chaffinch.serve.document_answers import DocumentAnswering
 from chaffinch.serve.journal import Entry
 from chaffinch.serve.messages import RequestError
 from chaffinch.serve.pools import DataPool
-from chaffinch.serve.structure_answers import LinkAnswering, TreeAnswering
-from chaffinch.serve.tag_answers import TagAnswering
 from chaffinch.serve.versions import Version, Versions
 
-# One row for each kind that is served.
-ANSWERING: dict[Kind, Answering] = {
-    TAGS: TagAnswering(),
-    DOCUMENTS: DocumentAnswering(),
-    TREES: TreeAnswering(),
-    LINKS: LinkAnswering(),
-}
-
 SEPARATORS = "|,;/+ "  # of labels in one cell, as people write them
-WITH_TAGS = ("columns", "conllu")  # formats of files with a tag for each word
 
 
 class ServedModel:
@@ -46,9 +35,9 @@ class ServedModel:
         self.train: tuple[Path, ...] = ()
         loaded = load(path)
         self.kind = kind_of_model(loaded)
-        if self.kind not in ANSWERING:
+        if not self.kind.served:
             raise ConfigError(f"{path}: models for {self.kind.plural} are not served; use chaffinch predict")
-        self.answering = ANSWERING[self.kind]
+        self.answering = answering_of(self.kind)
         loaded.threads = 1
         self.loaded = loaded
         self.recipe: str = self.kind.recipes.by_config(loaded.config_).name
@@ -173,8 +162,9 @@ def served_models(
     for path in data:
         faults, kind = [], kind_of_file(path)
         able = [model for model in found.values() if model.kind is kind]
-        if all(model.kind is DOCUMENTS for model in found.values()) and detect(path).name in WITH_TAGS:
-            raise DataError(f"{path}: has tags of words, and the models that are served give labels to texts")
+        refusals = [model.answering.refusal(detect(path).name) for model in found.values()]
+        if all(refusals):
+            raise DataError(f"{path}: {refusals[0]}: serve a model that reads this file, or leave it out")
         able = able or list(found.values())
         for model in able:
             try:
@@ -201,7 +191,7 @@ def _keep_with_its_labels(models: Sequence[ServedModel], name: str) -> None:
 def _knows_labels(model: ServedModel, name: str) -> bool:
     """Whether a file has no labels, or one that the model gives."""
     test = model.pools[name].test
-    if not test.labelled or model.kind is not DOCUMENTS:
+    if not test.labelled or not model.answering.gold_labels:
         return True
     return not {str(label) for labels in test.gold for label in labels}.isdisjoint(
         model.answering.labels(model.active.model)

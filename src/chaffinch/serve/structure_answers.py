@@ -6,11 +6,12 @@ from typing import Any
 from chaffinch.corpus.brackets import bracketed
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import Aligner, Parser
-from chaffinch.serve.answers import Answer, Answering, InputRow
+from chaffinch.kinds.links import LinkKind
+from chaffinch.kinds.trees import TreeKind
+from chaffinch.serve.answers import Answer, Answering, InputRow, row_of_words
 from chaffinch.serve.messages import Asked, Input, one_input
 from chaffinch.text.binary_trees import nodes
 from chaffinch.text.document import Document, Tree
-from chaffinch.text.tokens import tokens
 
 LONGEST = 120  # words of a sentence: the work grows with the third power
 MOST_SENTENCES = 500
@@ -19,6 +20,7 @@ MOST_SENTENCES = 500
 class TreeAnswering(Answering):
     """Trees of sentences."""
 
+    kind = TreeKind
     name = "trees"
 
     def labels(self, model: Parser) -> list[str]:
@@ -33,12 +35,10 @@ class TreeAnswering(Answering):
         """Texts are cut into words."""
         form = one_input(body, "text", "texts", "tokens", "sentences")
         if form in ("text", "texts"):
-            made = [_of_text(text) for text in ([body.text] if body.text is not None else body.texts or [])]
+            given: list[Any] = [body.text] if body.text is not None else list(body.texts or [])
         else:
-            made = [
-                _of_words(s) for s in ([body.tokens] if body.tokens is not None else body.sentences or [])
-            ]
-        return _short(made)
+            given = [body.tokens] if body.tokens is not None else list(body.sentences or [])
+        return _short([row_of_words(one) for one in given])
 
     def row_of(self, model: Parser, document: Document) -> InputRow:
         """The words of a document."""
@@ -71,6 +71,7 @@ class TreeAnswering(Answering):
 class LinkAnswering(Answering):
     """Links between the words of a sentence and of its translation."""
 
+    kind = LinkKind
     name = "links"
 
     def labels(self, model: Aligner) -> list[str]:
@@ -88,14 +89,14 @@ class LinkAnswering(Answering):
                 "expected source and target in the request, the words of a sentence and its translation"
             )
         one_input(body, "source")
-        row = _of_words(body.source)
+        row = row_of_words(body.source)
         row.target = list(body.target)
         row.key += "\x1f" + "\x1e".join(row.target)
         return _short([row])
 
     def row_of(self, model: Aligner, document: Document) -> InputRow:
         """The words of a pair."""
-        row = _of_words(document.words())
+        row = row_of_words(document.words())
         row.target = [] if document.links is None else list(document.links.target)
         return row
 
@@ -119,24 +120,6 @@ class LinkAnswering(Answering):
     def gold(self, answer: Any) -> Answer:
         """Pairs of word numbers, from 0."""
         return {"links": self.plain(answer)}
-
-
-def _of_text(text: str) -> InputRow:
-    cut = tokens(text)
-    words = [token.text for token in cut]
-    return InputRow(text, "\x1e".join(words), words, None, [(token.start, token.end) for token in cut])
-
-
-def _of_words(given: Sequence[Any]) -> InputRow:
-    words = []
-    for t, word in enumerate(given):
-        if not isinstance(word, str) or not word:
-            raise DataError(f"token {t}: expected a word, got {word!r}")
-        words.append(word)
-    document = Document.from_words(words)
-    return InputRow(
-        document.text, "\x1e".join(words), words, None, [(t.start, t.end) for t in document.tokens]
-    )
 
 
 def _short(rows: Sequence[InputRow]) -> list[InputRow]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import Tagger
+from chaffinch.kinds.tags.kind import TagKind
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.chain_conditionals import Decided
 from chaffinch.search.label_rules import rules_as_data, rules_of
@@ -64,6 +65,7 @@ class TagAnswering(Answering):
     equal labels that mark no spans.
     """
 
+    kind = TagKind
     name = "tags"
     corrected = True
 

@@ -5,6 +5,7 @@ interface Result {
   token_certainty?: (number | null)[]; pinned?: boolean; kbest?: Reading[]; marginals?: Record<string, number>[];
   label?: string; labels?: string[]; probabilities?: Record<string, number>;
   tree?: string; nodes?: { start: number; end: number; label: string }[];
+  answer?: unknown; pieces?: { start: number; end: number; label: string }[];
   source?: string[]; target?: string[]; links?: [number, number][]; ruled?: { tags: string[]; rules: string[] };
 }
 interface Reading { label?: string; tags?: string[]; tree?: string; p: number | null }
@@ -16,7 +17,7 @@ interface Row extends Result {
 }
 interface Version { version: string; made: string; note?: string; corrections?: number; active?: boolean }
 interface Model {
-  name: string; kind: "tags" | "documents" | "trees" | "links" | "lists"; recipe?: string; labels: string[];
+  name: string; kind: "tags" | "documents" | "trees" | "links" | (string & {}); recipe?: string; labels: string[];
   scheme: string | null; many?: boolean; probabilities?: boolean; learns?: boolean; version: string; versions?: Version[];
   data?: string[]; rules?: string[];
 }

@@ -23,6 +23,9 @@ export const Rows = live((/** @type {Reviewed} */ { review, differs }) => {
 
 const LINES = { tags: (shown) => html`<${Sentence} ...${shown} />`, documents: (shown) => html`<${Document} ...${shown} />` };
 
+// Any other kind is shown as its text and its answer as JSON.
+const STRUCTURES = { trees: (row) => html`<${Tree} tree=${row.tree} name=${row.text} />`, links: (row, name) => html`<${Links} ...${row} name=${name} />` };
+
 const One = live((/** @type {Shown} */ shown) => {
 	const { review, row, index, draft, active } = shown;
 	const { kind } = review.model;
@@ -39,7 +42,7 @@ const One = live((/** @type {Shown} */ shown) => {
 			${
 				LINES[kind]?.({ ...shown, name }) ??
 				html`<div id=${`${review.name}-${index}`} tabindex=${active ? 0 : -1} role="group" aria-label=${name} onKeyDown=${(event) => review.press(event)}>
-					${kind === "trees" ? html`<${Tree} tree=${row.tree} name=${row.text} />` : html`<${Links} ...${row} name=${name} />`}
+					${STRUCTURES[kind]?.(row, name) ?? html`<p>${row.text}</p><p class="gold">${JSON.stringify(row.answer)}</p>`}
 				</div>`
 			}
 			${row.suspect && html`<p class="suspect">${row.suspect}</p>`}
