@@ -321,9 +321,9 @@ def test_unknown_labels_are_refused_before_training(taggers):
         taggers["crf"].with_rules([once("ORG")])
     with pytest.raises(ConfigError, match="there is no 'ORG'"):
         Tagger("crf", rules=[once("ORG")]).fit(*sentences(3))
-    with pytest.raises(DataError, match="the sentence has 2 tokens"):
+    with pytest.raises(DataError, match="the sentence has only 2 tokens"):
         taggers["crf"].with_rules([must((1, 3), "PER")]).predict([["a", "b"]])
-    with pytest.raises(DataError, match="there are 1 sentences"):
+    with pytest.raises(DataError, match="the input ends with sentence 1"):
         taggers["crf"].with_rules([must((0, 1), "PER", sentence=4)]).predict([["a", "b"]])
 
 

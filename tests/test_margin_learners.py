@@ -19,7 +19,7 @@ from chaffinch.learners.problem import Problem
 from chaffinch.learners.slack import most_violated_by_slack
 from chaffinch.learners.subgradient import Subgradient
 from chaffinch.scorers import Layout, Linear
-from chaffinch.scorers.kernel_chain import KernelChain, Observations, Observed
+from chaffinch.scorers.dual import KernelChain, Observations, Observed
 from chaffinch.scorers.monomials import Monomials, MonomialScorer
 from chaffinch.structures import Chain, Parts
 from small_problems import chain_problem, choice_problem, enumerated_planes, optimum, primal

@@ -181,17 +181,17 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(path):
         ),
         (Header(recipe="r", settings={"n": 2**64}), {}, {}, "beyond 64 bits"),
         (Header(recipe="r", settings={"n": {1: 2}}), {}, {}, "has the key 1, expected a string"),
-        (Header(recipe="r", settings={"n": {1, 2}}), {}, {}, "which JSON cannot carry"),
+        (Header(recipe="r", settings={"n": {1, 2}}), {}, {}, "which JSON cannot represent"),
         (Header(recipe="\ud800"), {}, {}, "half a character"),
         (Header(recipe="r", seed=-1), {}, {}, "as seed"),
-        (Header(recipe="r", droppable=("x",)), {}, {}, "calls 'x' droppable, and there is no such section"),
+        (Header(recipe="r", droppable=("x",)), {}, {}, "calls 'x' droppable, but there is no such section"),
         (
             Header(recipe="r", labels=tuple(map(str, range(300_000)))),
             {},
             {},
             "long lists belong in string lists",
         ),
-        (Header(recipe="r"), {"a b": np.zeros(1)}, {}, "'a b' is no name for an array"),
+        (Header(recipe="r"), {"a b": np.zeros(1)}, {}, "'a b' is not a valid name of an array"),
         (Header(recipe="r"), {"w:ptr": np.zeros(1)}, {}, "cannot name an array"),
         (Header(recipe="r"), {"w": np.zeros(1)}, {"w": []}, "names a string list too"),
         (Header(recipe="r"), {}, {"s": ["\udc80"]}, "string list 's': .* half a character"),
@@ -211,7 +211,7 @@ def test_a_newer_format_is_named_with_the_way_out(path):
     directory["w"]["dtype"] = "F4"
     path.write_bytes(modelfile_mutations.joined(directory, stored))
     with pytest.raises(
-        ModelFileError, match=r"has format 2, and this version .* reads formats up to 1: install a newer"
+        ModelFileError, match=r"has format 2, but this version .* reads formats up to 1: install a newer"
     ):
         modelfile.read(path)
 
@@ -318,13 +318,13 @@ def more_metadata(directory):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (renamed, "'a b' is no name for an array"),
+        (renamed, "'a b' is not a valid name of an array"),
         (crowded, "at most 4194304 bytes and 262144 values are allowed"),
         (overweight, "at most 4194304 are read"),
         (half_a_list, "'words:rest' is neither a plain array nor half of a string list"),
         (shadowed, "is neither a plain array nor half of a string list"),
-        (wrongly_dropped, "calls 'unary' dropped, and it is there"),
-        (wrongly_droppable, "calls 'unheard' droppable, and there is no such section"),
+        (wrongly_dropped, "calls 'unary' dropped, but the section is there"),
+        (wrongly_droppable, "calls 'unheard' droppable, but there is no such section"),
         (more_metadata, "its metadata are .*, expected chaffinch and sha256"),
     ],
 )

@@ -24,7 +24,7 @@ def needs(**numbers):
     [
         (np.zeros((3, 2), np.float64), {}, "is float64, expected float32"),
         (np.zeros(3, np.float32), {}, "has 1 dimensions, expected 2"),
-        (np.zeros((3, 4), np.float32), {}, "has the size 4 where Y = 2 is expected"),
+        (np.zeros((3, 4), np.float32), {}, "has the size 4, expected Y = 2"),
         (np.array([[1, np.inf]], np.float32), {"finite": True}, "holds inf, expected finite numbers"),
     ],
 )
@@ -39,10 +39,10 @@ def test_a_requirement_that_is_not_met_says_which(a, rules, message):
         ([0, 1, 2], {"below": "Y"}, "holds 2, expected numbers from 0 to below Y = 2"),
         ([0, -1, 1], {"below": "Y"}, "holds -1, expected"),
         ([0, -2, 1], {"below": "Y", "low": -1}, "holds -2, expected numbers from -1"),
-        ([0, 3], {"bounds": "Y"}, "does not rise from 0 to Y = 2"),
-        ([1, 2], {"bounds": "Y"}, "does not rise"),
-        ([0, 3, 2], {"bounds": "Y"}, "does not rise"),
-        ([], {"bounds": 0}, "does not rise"),
+        ([0, 3], {"bounds": "Y"}, "must hold row bounds that rise from 0 to Y = 2"),
+        ([1, 2], {"bounds": "Y"}, "must hold row bounds that rise"),
+        ([0, 3, 2], {"bounds": "Y"}, "must hold row bounds that rise"),
+        ([], {"bounds": 0}, "must hold row bounds that rise"),
         ([1, 3, 3], {"ascending": True}, "is not ascending: 3 follows 3"),
     ],
 )

@@ -83,11 +83,14 @@ def test_optional_arrays_and_facts_may_be_missing():
     [
         ({"weights": None}, "has no array 'weights'"),
         ({"weights": np.zeros((5, 2))}, "array 'weights' is float64, expected float32"),
-        ({"weights": np.zeros((4, 2), np.float32)}, "array 'weights' has the size 4 where 5 is expected"),
+        ({"weights": np.zeros((4, 2), np.float32)}, "array 'weights' has the size 4, expected 5"),
         ({"weights": np.full((5, 2), np.inf, np.float32)}, r"array 'weights' holds NaN or \+infinity"),
         ({"extra": np.array([1, np.nan], np.float32)}, "array 'extra' holds nan, expected finite numbers"),
         ({"left.cells": np.array([0, 2], np.int32)}, "array 'left.cells' holds 2, expected numbers from 0"),
-        ({"left.rows": np.array([0, 1])}, "array 'left.rows' does not rise from 0 to left.cells = 2"),
+        (
+            {"left.rows": np.array([0, 1])},
+            "array 'left.rows' must hold row bounds that rise from 0 to left.cells = 2",
+        ),
         ({"right.cells": np.array([1], np.int16)}, "array 'right.cells' is int16, expected int32"),
     ],
 )
@@ -121,7 +124,7 @@ def test_a_count_of_the_header_is_the_size_of_arrays():
     packed = Sized(2, np.zeros(2, np.float32)).packed()
     assert "words" not in packed.strings
     assert Sized.loaded(Requirements(packed.file())).words is None
-    with pytest.raises(ModelFileError, match="array 'numbers' has the size 2 where n = 3 is expected"):
+    with pytest.raises(ModelFileError, match="array 'numbers' has the size 2, expected n = 3"):
         Sized.loaded(Requirements(replace(packed, details={"count": 3}).file()))
     with_words = Sized(2, np.zeros(2, np.float32), ("a",)).packed()
     assert Sized.loaded(Requirements(with_words.file())).words == ("a",)
@@ -152,7 +155,7 @@ def test_facts_of_a_group_lie_in_one_object_of_the_header_and_lists_bind_a_size(
         ({"pruning": 3}, "its header gives 'pruning' as 3, expected an object"),
         ({"pruning": {"threshold": 0.5}}, "its header gives 'most' as None, expected int"),
         ({"outer": ["a", 1]}, r"its header gives 'outer' as \['a', 1\], expected a list of labels"),
-        ({"outer": ["a"]}, "array 'table.rows' has the size 3 where table.rows = 2 is expected"),
+        ({"outer": ["a"]}, "array 'table.rows' has the size 3, expected table.rows = 2"),
     ]:
         with pytest.raises(ModelFileError, match=said):
             grouped(replace(packed, details={**packed.details, **change}))
@@ -218,7 +221,7 @@ def test_a_series_that_is_too_short_or_of_other_sizes_is_refused():
         read_series(packed, B=3)
     with pytest.raises(ModelFileError, match=r"no string list 'values\.2'"):
         read_series(packed, C=3)
-    with pytest.raises(ModelFileError, match=r"'blocks\.1' has the size 1 where .* = 2 is expected"):
+    with pytest.raises(ModelFileError, match=r"'blocks\.1' has the size 1, expected .* = 2"):
         read_series(packed, **{"blocks.1.size": 2})
 
 
@@ -227,7 +230,7 @@ def test_bounds_bind_the_number_of_rows_and_sections_inside_may_wait_for_it():
     wide = Sparse(np.array([1, 0], np.uint8), np.array([6], np.uint8))
     with pytest.raises(ModelFileError, match=r"'late\.columns' holds 6, expected .* below late\.width = 6"):
         read_series(series(late=wide).packed())
-    with pytest.raises(ModelFileError, match=r"'late\.counts' has the size 3 where late\.rows = 2"):
+    with pytest.raises(ModelFileError, match=r"'late\.counts' has the size 3, expected late\.rows = 2"):
         read_series(series(late=Sparse(np.array([1, 0, 0], np.uint8), wide.columns)).packed())
 
 
@@ -325,10 +328,10 @@ def test_a_part_binds_sizes_and_its_sections_count_as_requested():
     need = Requirements(whole().packed().file("x.chaff"), Y=2)
     Whole.loaded(need)
     need.nothing_else()
-    with pytest.raises(ModelFileError, match=r"array 'votes' has the size 2 where F = 1 is expected"):
+    with pytest.raises(ModelFileError, match=r"array 'votes' has the size 2, expected F = 1"):
         read_whole(replace(whole().packed(), strings={**whole().packed().strings, "features.names": ["a"]}))
     wide = whole(own=Votes(3, np.zeros((5, 2), np.int32)))
-    with pytest.raises(ModelFileError, match=r"array 'votes' has the size 5 where F = 2 is expected"):
+    with pytest.raises(ModelFileError, match=r"array 'votes' has the size 5, expected F = 2"):
         read_whole(wide.packed())
 
 

@@ -19,7 +19,7 @@ from chaffinch.learners.problem import Problem
 from chaffinch.model.candidates import CandidateList, NamedCandidates
 from chaffinch.recipes.rerankers import RERANKERS
 from chaffinch.scorers import FeatureScorer, Rows
-from chaffinch.scorers.kernel_lists import KernelLists
+from chaffinch.scorers.dual import KernelLists
 from chaffinch.structures.choice import Candidates, Judged
 from commandline import Runner, run  # noqa: F401
 

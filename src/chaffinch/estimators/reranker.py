@@ -49,7 +49,7 @@ from chaffinch.progress import Listener, Progress, keep_going
 from chaffinch.recipes.rerankers import DEFAULT_RERANKER, RERANKERS, ListTask
 from chaffinch.recipes.training import list_score
 from chaffinch.scorers import FeatureScorer, PartFeatures, Rows
-from chaffinch.scorers.kernel_lists import KernelLists
+from chaffinch.scorers.dual import KernelLists
 from chaffinch.structures.choice import Candidates, Judged
 from chaffinch.text.document import Tree
 from chaffinch.trust.explain import explain

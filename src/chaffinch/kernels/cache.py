@@ -54,7 +54,7 @@ class GramRows:
         if self._room is None or len(self._room) < len(self) or len(self._slots) < len(self):
             self.store(self.kernel.gram(self.objects, threads=self.threads))
             self.computed += len(self)
-        elif any(n != slot for n, slot in self._slots.items()):  # rows came in another order
+        elif any(n != slot for n, slot in self._slots.items()):  # the rows are stored in another order
             self.store(self._room[[self._slots[n] for n in range(len(self))]])
         assert self._room is not None
         return self._room

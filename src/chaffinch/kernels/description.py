@@ -39,7 +39,9 @@ def described(kernel: Kernel) -> dict[str, Any]:
             raise ConfigError(
                 "a kernel that is a Python function cannot be saved: a model file holds numbers, not code"
             )
-    raise ConfigError(f"{type(kernel).__name__} cannot be saved: a model file knows {', '.join(NAMED)}")
+    raise ConfigError(
+        f"{type(kernel).__name__} cannot be saved; use one of {', '.join(NAMED)}, or a combination of them"
+    )
 
 
 def restored(description: Any, depth: int = 0) -> Kernel:

@@ -249,19 +249,19 @@ class Scaled(Kernel):
 
     def __post_init__(self) -> None:
         if not 0 < self.factor < np.inf:
-            raise ConfigError(f"a kernel is multiplied by a positive number, got {self.factor!r}")
+            raise ConfigError(f"a kernel can be multiplied only by a positive number, got {self.factor!r}")
 
     @property
     def of_vectors(self) -> bool:  # type: ignore[override]
-        """As the kernel within."""
+        """Whether the inner kernel is of vectors."""
         return self.kernel.of_vectors
 
     def fitted(self, objects: Any) -> "Kernel":
-        """The kernel within, fitted."""
+        """The same with the inner kernel fitted."""
         return replace(self, kernel=self.kernel.fitted(objects))
 
     def prepared(self, objects: Any) -> Any:
-        """As the kernel within."""
+        """The objects as the inner kernel prepares them."""
         return self.kernel.prepared(objects)
 
     def block(self, A: Any, B: Any, threads: int) -> Block:
@@ -304,16 +304,16 @@ class Normalised(Kernel):
 
     @property
     def of_vectors(self) -> bool:  # type: ignore[override]
-        """As the kernel within."""
+        """Whether the inner kernel is of vectors."""
         return self.kernel.of_vectors
 
     def fitted(self, objects: Any) -> "Kernel":
-        """The kernel within, fitted."""
+        """The same with the inner kernel fitted."""
         inner = objects.objects if isinstance(objects, NormedObjects) else objects
         return replace(self, kernel=self.kernel.fitted(inner))
 
     def prepared(self, objects: Any) -> NormedObjects:
-        """The objects as the kernel within prepares them, with their norms."""
+        """The objects as the inner kernel prepares them, with their norms."""
         if isinstance(objects, NormedObjects):
             return objects
         inner = self.kernel.prepared(objects)
@@ -353,11 +353,11 @@ class Component(Kernel):
     at: int | str
 
     def fitted(self, objects: Any) -> "Kernel":
-        """The kernel within, fitted to its component."""
+        """The same with the inner kernel fitted to its component."""
         return replace(self, kernel=self.kernel.fitted(self._within(objects)))
 
     def prepared(self, objects: Any) -> Any:
-        """The components, as the kernel within prepares them."""
+        """The components, as the inner kernel prepares them."""
         return self.kernel.prepared(self._within(objects))
 
     def block(self, A: Any, B: Any, threads: int) -> Block:

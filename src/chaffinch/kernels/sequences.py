@@ -99,7 +99,7 @@ class Spectrum(Kernel, name="spectrum", of="text"):
     length = "high"
     low: int = knob(3, "length of the shortest n-gram", low=1)
     high: int = knob(3, "length of the longest n-gram", low=1, high=100)
-    unit: str = knob("characters", "what n-grams consist of", choices=UNITS)
+    unit: str = knob("characters", "unit of the n-grams", choices=UNITS)
 
     def prepared(self, objects: Any) -> CountedNgrams:
         """The n-grams of each text, counted."""
@@ -132,9 +132,9 @@ class Mismatch(SequenceKernel, name="mismatch", of="text"):
 
     length = "n"
     n: int = knob(4, "length of the n-grams", low=1, high=64)
-    m: int = knob(1, "how many of its symbols may differ", low=0)
+    m: int = knob(1, "largest number of mismatches in an n-gram", low=0)
     alphabet: int | None = knob(None, "number of symbols; by default that of the training texts", low=1)
-    unit: str = knob("characters", "what n-grams consist of", choices=UNITS)
+    unit: str = knob("characters", "unit of the n-grams", choices=UNITS)
 
     def fitted(self, objects: Any) -> "Mismatch":
         """The kernel with the alphabet of these texts."""
@@ -172,8 +172,8 @@ class Subsequence(SequenceKernel, name="subsequence", of="text"):
     length = "high"
     low: int = knob(4, "length of the shortest subsequence", low=1)
     high: int = knob(4, "length of the longest subsequence", low=1, high=8)
-    decay: float = knob(0.5, "what a place within the span costs", low=1e-3, high=1.0)
-    unit: str = knob("characters", "what subsequences consist of", choices=UNITS)
+    decay: float = knob(0.5, "factor for each position of the span", low=1e-3, high=1.0)
+    unit: str = knob("characters", "unit of the subsequences", choices=UNITS)
 
     def block(self, A: Sequences, B: Sequences, threads: int) -> Block:
         """See :class:`Kernel`."""
@@ -195,7 +195,7 @@ class WordSequence(Subsequence, name="word-sequence", of="text"):
 
     low: int = knob(1, "length of the shortest subsequence", low=1)
     high: int = knob(3, "length of the longest subsequence", low=1, high=8)
-    unit: str = knob("words", "what subsequences consist of", choices=UNITS)
+    unit: str = knob("words", "unit of the subsequences", choices=UNITS)
 
 
 def symbols(texts: Any, unit: str) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:

@@ -89,7 +89,7 @@ class SubtreeKernel(TreeKernel, name="subtree", of="trees"):
     array([[3., 1.]])
     """
 
-    decay: float = knob(0.4, "what each production within a fragment costs", low=1e-3, high=1.0)
+    decay: float = knob(0.4, "factor for each production of a fragment", low=1e-3, high=1.0)
 
     def native(self) -> _core.TreeKernel:
         """See :class:`TreeKernel`."""
@@ -107,7 +107,7 @@ class SubsetTreeKernel(TreeKernel, name="subset-tree", of="trees"):
     array([[6., 3.]])
     """
 
-    decay: float = knob(0.4, "what each production within a fragment costs", low=1e-3, high=1.0)
+    decay: float = knob(0.4, "factor for each production of a fragment", low=1e-3, high=1.0)
 
     def native(self) -> _core.TreeKernel:
         """See :class:`TreeKernel`."""
@@ -127,8 +127,8 @@ class PartialTreeKernel(TreeKernel, name="partial-tree", of="trees"):
     array([[6., 3.]])
     """
 
-    decay: float = knob(0.4, "what a place within a span of children costs", low=1e-3, high=1.0)
-    depth: float = knob(0.4, "what a level of the tree costs", low=1e-3, high=1.0)
+    decay: float = knob(0.4, "factor for each position of a span of children", low=1e-3, high=1.0)
+    depth: float = knob(0.4, "factor for each level of the tree", low=1e-3, high=1.0)
 
     def native(self) -> _core.TreeKernel:
         """See :class:`TreeKernel`."""

@@ -146,8 +146,8 @@ class Polynomial(VectorKernel, name="polynomial", of="features"):
     """
 
     degree: int = knob(2, "the power: 2 is the quadratic kernel, 3 the cubic", low=1, high=20)
-    gamma: float = knob(1.0, "what inner products are multiplied by", low=1e-9)
-    offset: float = knob(1.0, "what is added before the power is taken", low=0.0)
+    gamma: float = knob(1.0, "multiplier of inner products", low=1e-9)
+    offset: float = knob(1.0, "constant added before the power is taken", low=0.0)
 
     def native(self) -> _core.VectorKernel:
         """See :class:`VectorKernel`."""
@@ -169,7 +169,7 @@ class Rbf(VectorKernel, name="rbf", of="features"):
 
     apart = True
     gamma: float | None = knob(
-        None, "how narrow: 1 / (columns * variance) of the data if not given", low=1e-12
+        None, "inverse squared width; by default 1 / (columns * variance) of the data", low=1e-12
     )
 
     def fitted(self, objects: Any) -> "Rbf":
@@ -196,8 +196,8 @@ class Sigmoid(VectorKernel, name="sigmoid", of="features"):
     array([[0.462]], dtype=float32)
     """
 
-    gamma: float = knob(0.01, "what inner products are multiplied by", low=1e-9)
-    offset: float = knob(0.0, "what is added to them")
+    gamma: float = knob(0.01, "multiplier of inner products", low=1e-9)
+    offset: float = knob(0.0, "constant added to the scaled inner product")
 
     def native(self) -> _core.VectorKernel:
         """See :class:`VectorKernel`."""
@@ -213,11 +213,11 @@ def _alike(A: Vectors, B: Vectors) -> tuple[Vectors, Vectors]:
     if A.columns != B.columns:
         raise DataError(f"rows of {A.columns} numbers cannot be compared with rows of {B.columns}")
     if isinstance(A, DenseRows) != isinstance(B, DenseRows):
-        return _spelt_out(A), _spelt_out(B)
+        return _dense(A), _dense(B)
     return A, B
 
 
-def _spelt_out(rows: Vectors) -> DenseRows:
+def _dense(rows: Vectors) -> DenseRows:
     return rows if isinstance(rows, DenseRows) else DenseRows(rows.dense())
 
 

@@ -57,7 +57,7 @@ def decompressed(file: ModelFile) -> ModelFile:
         arrays, at = {}, 0
         for name, kind, shape, stepped in front["arrays"]:
             if kind not in TYPES or not all(isinstance(n, int) and n >= 0 for n in shape):
-                raise ValueError(f"array {name!r} has a type or shape that cannot be")
+                raise ValueError(f"array {name!r} has an impossible type or shape")
             dtype = np.dtype(kind)
             size = int(np.prod(shape, dtype=np.float64)) * dtype.itemsize
             if at + size > len(rest):

@@ -188,7 +188,7 @@ def _check_tiling(entries: Mapping[str, tuple[Any, Any, int, int]], room: int) -
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise ModelFileError(
-            f"{shown(name)} is no name for an array; letters, digits, '_', '.' and '-' make one"
+            f"{shown(name)} is not a valid name of an array; use letters, digits, '_', '.' and '-'"
         )
 
 
@@ -219,5 +219,5 @@ def _whole(values: Any) -> bool:
 def _exactly(stream: BinaryIO, n: int) -> bytes:
     got = stream.read(n)
     if len(got) != n:
-        raise ModelFileError(f"is cut short: {len(got)} bytes where {n} were expected")
+        raise ModelFileError(f"is cut short: expected {n} bytes, found {len(got)}")
     return got

@@ -137,7 +137,7 @@ def read(path: str | Path) -> ModelFile:
         other = foreign_model(path)
         if other is not None:
             raise ModelFileError(
-                f"{path}: is {other}, which Chaffinch does not read; train a model from the data that it was made of: "
+                f"{path}: is {other}, which Chaffinch does not read; train a model on the data of that model: "
                 "chaffinch train DATA -o MODEL"
             ) from None
         raise ModelFileError(f"{path}: {e}") from None
@@ -258,10 +258,10 @@ def _sections(
 def _check_droppable(header: Header, there: set[str]) -> None:
     for name in header.droppable:
         if name not in there:
-            raise ModelFileError(f"its header calls {shown(name)} droppable, and there is no such section")
+            raise ModelFileError(f"its header calls {shown(name)} droppable, but there is no such section")
     for name in header.dropped:
         if name in there:
-            raise ModelFileError(f"its header calls {shown(name)} dropped, and it is there")
+            raise ModelFileError(f"its header calls {shown(name)} dropped, but the section is there")
 
 
 def _object(name: str, members: list[str]) -> str:
@@ -313,7 +313,7 @@ def foreign_model(path: str | Path) -> str | None:
 
 
 def named_by_start(start: bytes) -> str | None:
-    """The same from the first bytes.
+    """The name of another tool's model format by the first bytes of a file, or None.
 
     >>> named_by_start(b"svm_type c_svc\\n")
     'a model of LIBSVM'

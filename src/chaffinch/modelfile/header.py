@@ -77,7 +77,7 @@ class Header:
             raise ModelFileError(f"its header has the format {shown(version)}, expected a number from 1")
         if version > FORMAT:
             raise ModelFileError(
-                f"has format {version}, and this version of Chaffinch ({__version__}) reads formats up to "
+                f"has format {version}, but this version of Chaffinch ({__version__}) reads formats up to "
                 f"{FORMAT}: install a newer one (pip install --upgrade chaffinch)"
             )
         known = {f.name for f in dataclasses.fields(cls)}

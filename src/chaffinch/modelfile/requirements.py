@@ -55,9 +55,9 @@ class Requirements:
     def inside(
         self, prefix: str, facts: object, changed: Callable[[ModelFile], ModelFile] | None = None
     ) -> "Requirements":
-        """Those of the sections under a prefix as a file of their own, whose facts are these; sizes stay bound.
+        """The requirements of the sections under a prefix, as a file of their own with these facts; sizes stay bound.
 
-        changed: what is done to that file before it is read
+        changed: a function that is applied to that file before it is read
         """
         file = self.file.under(prefix, details=facts)
         made = Requirements(file if changed is None else changed(file), **self._sizes)
@@ -82,7 +82,7 @@ class Requirements:
         """The array of that name, type and shape.
 
         finite:    no number is NaN or infinite
-        potential: no number is NaN or plus infinity; minus infinity forbids
+        potential: no number is NaN or plus infinity; minus infinity is allowed and means forbidden
         below:     every number is at least ``low`` and below this
         bounds:    the numbers are row bounds (CSR): from 0, not decreasing, to exactly this
         ascending: each number is greater than the one before
@@ -138,7 +138,7 @@ class Requirements:
         wanted = size if isinstance(size, int) else self._sizes.setdefault(size, found)
         if wanted != found:
             name = "" if isinstance(size, int) else f"{size} = "
-            raise self.fault(f"{what} has the size {found} where {name}{wanted} is expected")
+            raise self.fault(f"{what} has the size {found}, expected {name}{wanted}")
 
     def _check_range(self, name: str, a: NDArray[Any], low: int, below: str | int) -> None:
         limit, text = self._limit(below)
@@ -149,7 +149,7 @@ class Requirements:
     def _check_bounds(self, name: str, a: NDArray[Any], bounds: str | int) -> None:
         limit, text = self._limit(bounds)
         if a.ndim != 1 or not a.size or a[0] != 0 or a[-1] != limit or np.any(a[1:] < a[:-1]):
-            raise self.fault(f"array {name!r} does not rise from 0 to {text} as row bounds do")
+            raise self.fault(f"array {name!r} must hold row bounds that rise from 0 to {text}")
 
     def _limit(self, size: str | int) -> tuple[int, str]:
         if isinstance(size, int):

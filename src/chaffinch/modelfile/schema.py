@@ -144,9 +144,9 @@ def array(
 
     stored:   types that a file may have instead, the narrowest first; the first that fits is written
     optional: the field is None if the file has no such array
-    each:     the field is a tuple of arrays NAME.0, NAME.1 ..., as many as this symbol says; sizes in lower case are
-              symbols such as ``NAME.0.size``
-    made:     makes its value in memory
+    each:     the field is a tuple of arrays NAME.0, NAME.1 ...; this symbol is their number, and sizes in lower case
+              are symbols such as ``NAME.0.size``
+    made:     converts the stored array to the value in memory
     checks:   finite, potential, low, below, bounds, ascending, sums: see ``Requirements.array``
     """
     section = ArraySection(dtype, shape, stored or (dtype,), checks, optional, name, each, made)
@@ -165,9 +165,9 @@ def strings(
 ) -> Any:
     """A field that is a list of strings of the file.
 
-    made: makes its value in memory, by default a tuple
-    each: the field is a tuple of lists NAME.0, NAME.1 ..., as many as this symbol says; or a dict of lists by the
-          strings of the field of this name
+    made: converts the stored list to the value in memory, by default a tuple
+    each: a symbol or the name of another field. A symbol: the field is a tuple of lists NAME.0, NAME.1 ..., and the
+          symbol is their number. A field of strings: the field is a dict of lists by these strings
     """
     section = StringSection(size, distinct, made, optional, name, each)
     return field(metadata={_KEY: section}, default=None) if optional else field(metadata={_KEY: section})
@@ -190,8 +190,8 @@ def fact(
     kind:     its types; an integer counts as a float
     check:    a condition on the value
     expected: the condition in words, for the message
-    size:     the symbol whose size it is, if it is a count, or that is its length, if it is a list
-    made:     makes its value in memory
+    size:     the symbol that it binds: to its value if it is a count, to its length if it is a list
+    made:     converts the stored value to the value in memory
     group:    the object of the header that holds it; None: the header itself
     default:  its value for files that lack it
     omit:     it is not written if it has its default
@@ -204,7 +204,7 @@ def nested(kind: type["Saved"], prefix: str = "", *, optional: bool = False, **s
     """A field with a schema of its own.
 
     optional: the field is None if the file has no section with this prefix
-    sizes:    what its local symbols are, such as ``rows="e+1"``
+    sizes:    values of its local symbols, such as ``rows="e+1"``
     """
     made = {_KEY: NestedSection(kind, prefix, sizes, optional)}
     return field(metadata=made, default=None) if optional else field(metadata=made)
@@ -223,8 +223,8 @@ def inside(
 ) -> Any:
     """A field that packs itself, such as an encoder: its sections get a prefix, its facts an object of the header.
 
-    kind:     its class, whose ``loaded`` gets a :class:`ModelFile`, or :class:`Requirements` if it is a ``Saved``;
-              ModelFile: the field is packed by itself and loaded as a file, whose model the caller loads
+    kind:     its class; ``loaded`` gets a :class:`ModelFile`, or :class:`Requirements` if the class is a ``Saved``.
+              If ``kind`` is ModelFile, the field packs itself and is loaded as a file; the caller loads the model
     facts:    the name of the object; None: the name of the field
     by:       ``kind`` is a table of classes, and the fact of this name is the key
     each:     the field is a tuple of such objects; the header has a list, and the prefixes are 0., 1. ...
@@ -335,7 +335,7 @@ class Saved:
         for _, section, name, local in arrays:  # all sizes first, since any of them may bound a number
             sizes = [_size(need, name, axis, _local(size, local)) for axis, size in enumerate(section.shape)]
             need.array(name, _dtype(need, name, section.stored), tuple(sizes))
-        for f, section in sections:  # those whose sizes are the arrays'
+        for f, section in sections:  # nested schemas with sizes that the arrays have bound
             late = isinstance(section, NestedSection) and f.name not in found
             if late and (not section.optional or need.begins(prefix + section.prefix)):
                 found[f.name] = _nested(need, section, prefix)

@@ -64,7 +64,7 @@ def checked_value(value: Any, depth: int = 0) -> Any:
                     raise ModelFileError(f"has the key {shown(key)}, expected a string")
                 _whole_characters(key)
             return {key: checked_value(v, depth + 1) for key, v in value.items()}
-    raise ModelFileError(f"has {shown(value)}, a {type(value).__name__}, which JSON cannot carry")
+    raise ModelFileError(f"has {shown(value)}, a {type(value).__name__}, which JSON cannot represent")
 
 
 def shown(value: Any) -> str:

@@ -87,7 +87,7 @@ class StringList(Sequence[str]):
         if ptr[0] != 0 or ptr[-1] != len(utf8):
             raise ModelFileError(f"its bounds run from {ptr[0]} to {ptr[-1]}, expected 0 to {len(utf8)}")
         if np.any(ptr[1:] < ptr[:-1]):
-            raise ModelFileError("its bounds go backwards")
+            raise ModelFileError("its bounds decrease")
         # Chunks limit the memory: decoded text can take four times its bytes.
         decoder = codecs.getincrementaldecoder("utf-8")()
         try:

@@ -11,7 +11,7 @@ from chaffinch.scorers.linear import Example, Layout, Linear
 
 
 class ContextTemplate(NamedTuple):
-    """What a label template reads: labels at ``offsets``, and one of ``observations`` in a column (-1: none)."""
+    """The context of a label template: labels at ``offsets``, and one of ``observations`` in a column (-1: none)."""
 
     offsets: Sequence[int]
     observations: int
@@ -19,9 +19,9 @@ class ContextTemplate(NamedTuple):
 
 
 class ContextFeatures(NamedTuple):
-    """One sentence: the features of its tokens, what label templates observe, and labels that need no search.
+    """One sentence: the features of its tokens, the observations of label templates, and labels that need no search.
 
-    observations: int32 [T, columns], -1 for an unknown one   known: int32 [T], -1 for a token to be searched; or None
+    observations: int32 [T, columns], -1 if unknown   known: int32 [T], -1 for a token to be searched; or None
     """
 
     tokens: Example
@@ -31,9 +31,10 @@ class ContextFeatures(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ContextScorer:
-    """score(t, y) = sum of unary[f, y] over the features f of t + sum of context[c, y] over what templates see at t.
+    """score(t, y) = sum of unary[f, y] over the features f of t + sum of context[c, y] over the contexts c at t.
 
-    unary: float32 [F, Y]   context: float32 [C, Y], of the context ``key`` of a ``template``; all others are zero
+    unary: float32 [F, Y]   context: float32 [C, Y]; row c is the context ``key[c]`` of the template ``template[c]``.
+    The weights of all other contexts are zero.
     """
 
     templates: Sequence[ContextTemplate]
@@ -76,7 +77,7 @@ class ContextScorer:
         return [*ids[ptr[t] : ptr[t + 1]].tolist(), *(first[l] + key for l, key in seen)]
 
     def linear(self) -> Linear:
-        """The same weights with a row for every context that exists."""
+        """The same weights with a row for every possible context."""
         made = Linear(Layout.of({"unary": (self.first[-1], self.Y)}))
         w, starts = made.block("unary"), np.array(self.first[:-1], np.int64)
         w[: self.F] = self.unary
@@ -84,7 +85,7 @@ class ContextScorer:
         return made
 
     def with_linear(self, linear: Linear) -> "ContextScorer":
-        """The weights of such rows; contexts without weights are dropped."""
+        """The inverse of :meth:`linear`; contexts without weights are dropped."""
         w, first = linear.block("unary"), np.array(self.first, np.int64)
         rows = self.F + np.flatnonzero(w[self.F :].any(axis=1))
         template = np.searchsorted(first, rows, side="right") - 1
@@ -99,7 +100,7 @@ def context_keys(
     t: int,
     decided: Sequence[int],
 ) -> list[tuple[int, int]]:
-    """The templates that see a context at t, each with its key.
+    """The templates that have a context at t, each with its key.
 
         key = o B^k + sum_j c_j B^(j-1),    B = Y + 3
 

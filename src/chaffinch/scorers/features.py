@@ -83,7 +83,7 @@ class FeatureScorer:
             _core.add_parts(*x.rows[name], _flat(block), step, self.w)
 
     def sq_norm(self, x: PartFeatures, delta: Parts) -> float:
-        """|sum over parts p of delta(p) phi(x, p)|^2, blocks that share features taken together."""
+        """|sum over parts p of delta(p) phi(x, p)|^2 over all blocks together, since they may share features."""
         names = [name for name, _ in delta.items()]
         if len(names) == 1:
             return _core.parts_squared_length(*x.rows[names[0]], _flat(delta[names[0]]))
@@ -111,7 +111,7 @@ def _flat(block: NDArray[np.floating]) -> Weights:
 
 
 class NamedFeatures:
-    """The features of one example's parts by name, as a feature function gathers them.
+    """The features of one example's parts by name; a feature function fills it.
 
     >>> named = NamedFeatures({"cut": (3,)})
     >>> named.add("cut", 0, "vowel before")
@@ -127,7 +127,7 @@ class NamedFeatures:
         self.found: dict[str, list[tuple[int, Hashable, float]]] = {name: [] for name in shape}
 
     def add(self, block: str, part: int | tuple[int, ...], name: Hashable, value: float = 1.0) -> None:
-        """Part ``part`` of a block has the feature ``name`` with this value."""
+        """Give a part of a block the feature ``name`` with this value."""
         if block not in self.found:
             raise DataError(f"there is no block {block!r}; there are {', '.join(self.found)}")
         size = self.shape[block]
@@ -189,7 +189,7 @@ class FeatureMap:
         return _encoded(self.function(x), self._known())
 
     def scorer(self) -> FeatureScorer:
-        """A scorer of these features, its weights zero."""
+        """A scorer of these features with weights of zero."""
         return FeatureScorer(self.F)
 
     def _known(self) -> dict[Hashable, int]:

@@ -1,8 +1,9 @@
 """Monomials: a polynomial kernel over lists of binary features, expanded into products of up to three of them.
 
-    (gamma x.x' + offset)^degree  =  sum over the monomials m of x and x' of  v_m^2,    v_m by the size of m alone
+    (gamma x.x' + offset)^degree  =  sum over the monomials m of x and x' of  v_m^2
 
-The same model as the kernel's, in the primal: as many weights as there are products, and no support vectors.
+v_m depends only on the size of m. This is the model of the kernel in the primal: one weight for each product, and no
+support vectors.
 """
 
 from bisect import bisect_right
@@ -81,7 +82,7 @@ class Monomials:
     def score(
         self, ptr: NDArray[np.int64], ids: NDArray[np.int32], w: NDArray[np.float32]
     ) -> NDArray[np.float32]:
-        """[T, S]: the sum of w [rows, S] over the monomials of each list, none of which is stored."""
+        """[T, S]: the sum of w [rows, S] over the monomials of each list; monomials are not stored."""
         out = np.empty((len(ptr) - 1, w.shape[1]), np.float32)
         self.native.score(ptr, ids, w, out)
         return out
@@ -90,7 +91,7 @@ class Monomials:
 class MonomialScorer(Linear):
     """A chain's weights over monomials of the features of each position.
 
-    The unary block holds v_m w_m, so that a score is a plain sum; a move is multiplied by v_m^2.
+    The unary block holds v_m w_m, so that a score is a plain sum; an update is multiplied by v_m^2.
     """
 
     def __init__(self, layout: Layout, map: Monomials, w: NDArray[np.float32] | None = None) -> None:

@@ -16,7 +16,7 @@ class Neighbours:
 
     d(x, x_i)^2 = k(x, x) + k(x_i, x_i) - 2 k(x, x_i)
 
-    Of equally near objects the earlier counts. With ``weighted``, a neighbour counts 1 / (d^2 + a small constant).
+    Ties go to the earlier object. With ``weighted``, a neighbour counts 1 / (d^2 + a small constant).
 
     >>> from chaffinch.kernels import LinearKernel
     >>> near = Neighbours(LinearKernel(), [[0.0], [1.0], [5.0]], np.array([0, 0, 1]), 2, k=1)

@@ -60,7 +60,7 @@ class Pairwise:
         return self._pairs(self._sums(objects, threads))
 
     def scores(self, objects: Any, threads: int = 0) -> NDArray[np.float64]:
-        """Votes plus less than half a vote by the sum of margins: float64 [n, Y]."""
+        """Votes, plus less than half a vote for the sum of margins, which breaks ties: float64 [n, Y]."""
         sums = self._sums(objects, threads)
         found = np.empty((len(sums), self.Y))
         for first in range(0, len(sums), VOTED_ROWS):

@@ -1,4 +1,4 @@
-"""Segments from features of their tokens, each in its place, and of spans: the weights of semi-Markov taggers."""
+"""Scores of segments from features of spans and of tokens by place: the weights of semi-Markov taggers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class SegmentScorer:
                          + sum over the features g of the span of span[g, y]
         pair, start, end = their weights
 
-    w: float32 [size]   F, G: features of tokens and of spans   longest: int32 [Y], of segments of each label
+    w: float32 [size]   F, G: features of tokens and of spans   longest: int32 [Y], the longest segment of each label
     """
 
     w: NDArray[np.float32]
@@ -49,12 +49,12 @@ class SegmentScorer:
 
     @property
     def L(self) -> int:
-        """The longest of all."""
+        """The length of the longest segment of any label."""
         return int(self.longest.max())
 
     @cached_property
     def structure(self) -> Segments:
-        """The structure that they score."""
+        """The structure that the weights score."""
         return Segments(len(self.longest), self.L, longest=tuple(self.longest.tolist()))
 
     def blocks(self) -> dict[str, NDArray[np.float32]]:
@@ -130,7 +130,7 @@ class SegmentScorer:
 
 
 def places(Y: int) -> int:
-    """How many places tokens can have: one outside, four in the segments of each other label."""
+    """The number of places of a token: one outside, four in the segments of each other label."""
     return 1 + len(PLACES) * (Y - 1)
 
 

@@ -19,7 +19,7 @@ class Voted:
     Freund and Schapire 1999, "Large margin classification using the perceptron algorithm".
 
     support:  the examples on which mistakes were made, as the kernel prepared them
-    mistakes: int [M, 3]: which support example, its label, the label it was taken for, in the order of learning
+    mistakes: int [M, 3]: number of the support example, its label, the label predicted for it, in the order of learning
     survived: float64 [M + 1], the number of examples that each hypothesis survived, the empty one first
     """
 

@@ -50,7 +50,7 @@ IncrementalSearch = LeftToRight | EasiestFirst | Beam
 
 @dataclass(frozen=True, eq=False)
 class IncrementalChain:
-    """Labellings that a search finds one decision after the other; it has no exact oracle.
+    """The labellings that an incremental search finds; there is no exact oracle.
 
     labels: their names   search: the order of decisions   legality: which labellings it may find
     """

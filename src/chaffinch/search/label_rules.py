@@ -5,7 +5,7 @@ it and on the types of spans that have occurred. So these rules are a finite aut
 of types that have occurred. The best labelling under the rules is the best path through the product of chain and
 automaton.
 
-``must`` and ``forbid`` are about given tokens of one sentence: they bar labels there.
+``must`` and ``forbid`` are about given tokens of one sentence: they rule out labels there.
 """
 
 import tomllib
@@ -48,7 +48,7 @@ class Rule:
         return f"{self.name}({', '.join(self.labels)})"
 
 
-# How many labels a rule names.
+# Number of labels that each rule names.
 OF_TYPES = {"once": 1, "contiguous": 1, "before": 2, "needs_earlier": 2, "never": 2}
 OF_TOKENS = ("must", "forbid")
 
@@ -59,22 +59,22 @@ def once(label: str) -> Rule:
 
 
 def contiguous(label: str) -> Rule:
-    """The tokens of this type stand together, in one span or several."""
+    """The tokens of this type are adjacent, in one span or several."""
     return Rule("contiguous", (label,))
 
 
 def before(first: str, second: str) -> Rule:
-    """No span of the first type stands after one of the second."""
+    """No span of the first type comes after one of the second."""
     return Rule("before", (first, second))
 
 
 def needs_earlier(label: str, earlier: str) -> Rule:
-    """A span of the type ``label`` stands only after one of the type ``earlier``, at any distance."""
+    """A span of the type ``label`` must come after one of the type ``earlier``, at any distance."""
     return Rule("needs_earlier", (label, earlier))
 
 
 def never(label: str, following: str) -> Rule:
-    """``following`` never stands directly after ``label``; both are labels, or types of spans."""
+    """``following`` never comes directly after ``label``; both are labels, or types of spans."""
     return Rule("never", (label, following))
 
 
@@ -91,14 +91,14 @@ def forbid(span: tuple[int, int], label: str, *, sentence: int = 0) -> Rule:
 class Infeasible(DataError):
     """No labelling of a sentence obeys the rules.
 
-    sentence: which, counted from 0   rules: a smallest set of rules that cannot be obeyed together
+    sentence: its number, counted from 0   rules: a smallest set of rules that cannot be obeyed together
     """
 
     def __init__(self, sentence: int, rules: Sequence[Rule]) -> None:
         named = " and ".join(map(str, rules)) or "the rules of the model"
         super().__init__(
             f"sentence {sentence + 1}: no labelling obeys {named}"
-            + (" with the tag scheme and the rules of the model; leave one of them out" if rules else "")
+            + (" with the tag scheme and the rules of the model; remove one of them" if rules else "")
         )
         self.sentence, self.rules = sentence, tuple(rules)
 
@@ -227,9 +227,9 @@ class RuleBook:
         return tuple(rule for rule in self.rules if rule.name in OF_TOKENS)
 
     def states(self, legality: Legality | None = None) -> LabelStates:
-        """The inner labels split by which types have occurred; arcs that break a rule are left out.
+        """The inner labels, split by the set of types that have occurred; arcs that break a rule are left out.
 
-        legality: further rules, whose masks and needs the states obey too
+        legality: masks and needs that the states obey too
         """
         step = _Steps(self.of_types, self)
         legality = legality or Legality()
@@ -258,7 +258,7 @@ class RuleBook:
         return found
 
     def barred(self, ptr: NDArray[np.int64]) -> Mask | None:
-        """Which inner labels must and forbid bar at which tokens: bool [tokens, inner]; None: none."""
+        """The inner labels that ``must`` and ``forbid`` rule out: bool [tokens, inner]; None without such rules."""
         rules = self.of_tokens
         if not rules:
             return None
@@ -270,10 +270,10 @@ class RuleBook:
         joins = None if scheme is None else joined_pairs(spelled, scheme)
         for rule in rules:
             if rule.sentence >= len(ptr) - 1:
-                raise DataError(f"{rule}: there are {len(ptr) - 1} sentences")
+                raise DataError(f"{rule}: the input ends with sentence {len(ptr) - 1}")
             a, b = int(ptr[rule.sentence]), int(ptr[rule.sentence + 1])
             if rule.end > b - a:
-                raise DataError(f"{rule}: the sentence has {b - a} tokens")
+                raise DataError(f"{rule}: the sentence has only {b - a} tokens")
             here, of = slice(a + rule.start, a + rule.end), kind == self.kinds[rule.labels[0]]
             if rule.name == "forbid":
                 bars[here] |= of
@@ -328,7 +328,7 @@ class RuleBook:
 
 
 class _Steps:
-    """What happens at a label: the set of types that have occurred, as bits; None if a rule is broken."""
+    """One step of the automaton: the set of types that have occurred, as bits; None if the label breaks a rule."""
 
     def __init__(self, rules: Iterable[Rule], book: RuleBook, *, outer: bool = False) -> None:
         outer_of = np.arange(len(book.outer)) if outer else book.outer_of
@@ -364,7 +364,7 @@ class _Steps:
         self.bits = {k: 1 << place for k, place in tracked.items()}
 
     def _pairs(self, rule: Rule, names: Sequence[str], kinds: Mapping[str, int]) -> Mask:
-        """The pairs of labels that a rule ``never`` bars; within one span of a type nothing is barred."""
+        """The pairs of labels that a rule ``never`` rules out; pairs within one span of a type stay legal."""
         sides = []
         for label in rule.labels:
             exact = np.array([name == label for name in names])

@@ -1,4 +1,4 @@
-"""Which labellings are legal: what may follow what, begin and end, and labels that need an earlier one."""
+"""Which labellings are legal: transitions, first and last labels, and labels that need an earlier one."""
 
 import math
 import re
@@ -26,7 +26,7 @@ EVERY = "*"
 
 @dataclass(frozen=True)
 class Need:
-    """``label`` may stand only where ``needs`` stands earlier, with no ``since`` in between."""
+    """``label`` is legal only after an earlier ``needs``, with no ``since`` in between."""
 
     label: str
     needs: str
@@ -38,10 +38,10 @@ class Need:
 
 @dataclass(frozen=True, eq=False)
 class Legality:
-    """What incremental search may decide, whichever side the decided labels are on.
+    """The labels that incremental search may choose, given decided labels on either side.
 
-    A label is offered only where the rest can still be filled in legally. A sentence too short for any legal
-    labelling is labelled as if all were legal.
+    A label is offered only if the undecided positions can still be labelled legally. A sentence too short for any
+    legal labelling is labelled as if every labelling were legal.
 
     follows: bool [Y, Y] (row: before, column: after)   starts, ends: bool [Y]   needs: at most 8
     """
@@ -78,9 +78,9 @@ class Legality:
         need: str = "",
         lenient: bool = False,
     ) -> "Legality":
-        """Masks joined, and rules read from text.
+        """The intersection of the masks, and rules parsed from text.
 
-        lenient: rules that name a label which is not there are left out
+        lenient: skip rules that name an unknown label
         forbid: pairs such as ``NAME->NAME, <s>->PREP, QTY-></s>``; need: ``I needs B since SEP, ...``
 
         >>> legality = Legality.of(["B", "I", "O"], forbid="O->I, <s>->I", need="I needs B since O")
@@ -113,7 +113,7 @@ State = tuple[int, int]  # the last label (-1 at the start), and a bit for each 
 
 
 class LegalStates:
-    """The automaton of legal labellings: which labels a position may get, given those decided on both sides.
+    """The automaton of legal labellings: the labels of a position that are legal, given those decided on both sides.
 
     F[t] are the states that some filling of the positions before t reaches, B[t] those from which some filling of the
     positions from t on can end. Label y may stand at t if some q in F[t] has next(q, y) in B[t+1].
@@ -130,7 +130,7 @@ class LegalStates:
         self.every: list[State] = [(-1, 0), *((y, m) for y in range(Y) for m in met)]
 
     def next(self, state: State, y: int) -> State | None:
-        """The state after y; None if y may not stand there."""
+        """The state after y; None if y is not legal there."""
         last, met = state
         if not (self.starts[y] if last < 0 else self.follows[last, y]):
             return None
@@ -145,13 +145,13 @@ class LegalStates:
         return y, then
 
     def forced(self, y: int) -> State:
-        """The state after a label that nothing legal leads to: every need counts as met."""
+        """The state after a label that no legal path leads to: every need counts as met."""
         return y, (1 << len(self.needs)) - 1
 
     def ending(self, labels: Sequence[int], *, lenient: bool = True) -> set[State]:
         """The states from which these positions can be filled (-1: any label) so that the sentence may end.
 
-        lenient: if there is none, all
+        lenient: all states if there is none
         """
         found = {q for q in self.every if q[0] < 0 or self.ends[q[0]]}
         for label in reversed(labels):
@@ -174,7 +174,7 @@ class LegalStates:
 
 
 def seen_pairs(y: NDArray[np.int32], ptr: NDArray[np.int64], Y: int) -> tuple[Mask, Mask, Mask]:
-    """What followed what, began and ended a sentence in training."""
+    """The transitions, first labels and last labels that occur in training."""
     follows, starts, ends = np.zeros((Y, Y), bool), np.zeros(Y, bool), np.zeros(Y, bool)
     filled = np.flatnonzero(np.diff(ptr))
     first, last = ptr[filled], ptr[filled + 1] - 1
@@ -196,7 +196,7 @@ def parsed_needs(text: str) -> tuple[Need, ...]:
     """The needs of ``I needs B since SEP, X needs Y``."""
     parts = [part for part in text.split(",") if part.strip()]
     if len(parts) > MOST_NEEDS:
-        raise ConfigError(f"at most {MOST_NEEDS} needs can be kept track of, got {len(parts)}")
+        raise ConfigError(f"expected at most {MOST_NEEDS} needs, got {len(parts)}")
     return tuple(Need(*_matched(_NEED, part, "A needs B since C")) for part in parts)
 
 
@@ -222,7 +222,7 @@ def parsed_fixed(
             number = math.nan
         if not math.isfinite(number):
             raise ConfigError(
-                f"{where}: expected a finite number, got {value!r}; --forbid rules a transition out"
+                f"{where}: expected a finite number, got {value!r}; use --forbid to rule a transition out"
             )
         ends = (before == START) + (after == END)
         if ends == 2 or after == START or before == END:
@@ -239,7 +239,7 @@ def parsed_fixed(
 
 
 def label_states(needs: Sequence[Need], labels: Any) -> LabelStates:
-    """The inner labels split by which needs of outer ones are met."""
+    """The inner labels, split by the set of needs (of outer labels) that are met."""
     outer = list(labels.outer)
 
     def mask(label: str | None) -> NDArray[np.bool_]:

@@ -5,7 +5,6 @@ from typing import Any
 
 from chaffinch.structures.chain import Chain, LocalChain
 from chaffinch.structures.choice import Candidates, Choice, Judged
-from chaffinch.structures.derivation import Derivation
 from chaffinch.structures.matching import GoldLinks, Matching
 from chaffinch.structures.parts import Parts, Shape
 from chaffinch.structures.protocols import (
@@ -19,7 +18,7 @@ from chaffinch.structures.protocols import (
 )
 from chaffinch.structures.ruled import Held, LabelStates, RuledChain, RuledLocalChain
 from chaffinch.structures.segments import Segment, Segments
-from chaffinch.structures.tree import SpanTree
+from chaffinch.structures.tree import Derivation, SpanTree
 
 __all__ = [
     "Candidates",

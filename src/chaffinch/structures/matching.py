@@ -32,11 +32,11 @@ class Matching:
 
         s(y) = sum over links of edge[i, j] + sum over unlinked i of source[i] + sum over unlinked j of target[j]
 
-    Blocks of the parts: ``edge`` [n, m], ``source`` [n], ``target`` [m]. -inf forbids a link, or having none.
+    Blocks of the parts: ``edge`` [n, m], ``source`` [n], ``target`` [m]. -inf forbids a link, or an unlinked word.
     ``wrong`` is the cost of a link that is not in gold, ``missed`` that of a missed gold link.
 
-    Ties: which of several best matchings is returned depends only on the potentials; ``kbest`` lists all of them, that
-    of argmax first. There is no logsum: the sum over matchings is a permanent.
+    Ties: which of several best matchings is returned depends only on the potentials; ``kbest`` lists all of them, the
+    answer of argmax first. There is no logsum: the sum over matchings is a permanent.
 
     >>> matching = Matching()
     >>> edge = np.array([[2.0, 0.5], [1.0, -1.0]])

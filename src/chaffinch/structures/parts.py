@@ -114,7 +114,9 @@ class Parts:
 
 def _same_shape(name: str, a: Block, b: Block) -> tuple[Block, Block]:
     if a.shape != b.shape:
-        raise DataError(f"parts of different shape: {name} is {a.shape} here and {b.shape} there")
+        raise DataError(
+            f"parts of different shape: {name} is {a.shape} on the left and {b.shape} on the right"
+        )
     return a, b
 
 
@@ -124,7 +126,7 @@ def _flat(block: Block) -> NDArray[np.float64]:
 
 def finite(name: str, block: NDArray[np.floating], single: bool) -> NDArray[np.floating]:
     """Potentials in the form that the dynamic programmes take."""
-    if block.size and not block.max() < np.inf:  # NaN is not below either
+    if block.size and not block.max() < np.inf:  # false for NaN, too
         at = np.argwhere(np.isnan(block) | (block == np.inf))[0].tolist()
         raise DataError(
             f"{name}{at}: expected a finite potential, or -inf to forbid; found {block[tuple(at)]}"

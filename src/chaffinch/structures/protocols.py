@@ -66,7 +66,7 @@ class Scorer(Protocol[X_contra]):
         ...
 
     def sq_norm(self, x: X_contra, delta: Parts) -> float:
-        """|sum over parts p of delta(p) phi(x, p)|^2: how far an update of step 1 moves w."""
+        """|sum over parts p of delta(p) phi(x, p)|^2: the squared length of an update of step 1."""
         ...
 
 

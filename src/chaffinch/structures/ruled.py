@@ -15,8 +15,8 @@ from chaffinch.structures.parts import Parts, Shape
 LabelNeed = tuple[Mask, Mask, Mask]
 
 
-# What an automaton remembers after a label, given the label before it (-1: none) and what it remembered before.
-# None: the label may not stand there.
+# One step of an automaton: from the label before (-1: none), the memory and the label to the new memory.
+# None: the label is not legal there.
 Step = Callable[[int, Any, int], Any]
 
 
@@ -39,7 +39,7 @@ def need_steps(needs: Sequence[LabelNeed]) -> Step:
 
 @dataclass(frozen=True, eq=False)
 class LabelStates:
-    """Labels split by which needs are met after them. A labelling that meets all its needs is one path of states.
+    """Labels, split by the set of needs that are met after them. A labelling that meets all needs is a path of states.
 
     label: int32 [Q]   follows: bool [Q, Q]   starts: bool [Q]   Y: number of labels
 
@@ -242,7 +242,7 @@ class RuledChain:
 
 
 class RuledLocalChain(RuledChain):
-    """The same, normalised label by label over the labels that the rules allow after the preceding gold labels."""
+    """A ruled chain that is normalised at each position, over the labels that are legal after the gold labels."""
 
     def logsum_given(self, potentials: Parts, y: Labels) -> tuple[float, Parts]:
         """The sum over t of log Z_t given the gold labels, and its gradient."""

@@ -92,7 +92,7 @@ class Segments:
         return Parts(**blocks)
 
     def cost(self, shape: Shape, y: Sequence[Segment]) -> Parts:
-        """``wrong`` for each wrongly labelled position of a segment that is not in gold, and at least half of it.
+        """``wrong`` for each wrongly labelled position of a segment that is not in gold; half of it if there is none.
 
         So a segment with correct labels but wrong bounds costs half of ``wrong``.
         """

@@ -1,4 +1,4 @@
-"""Spans of characters to runs of tokens and back; spans that do not fit are reported, never moved silently."""
+"""Character spans as runs of tokens, and the inverse; spans that do not fit are reported, never moved silently."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
@@ -78,8 +78,8 @@ def _refusal(refused: list[Misfit], total: int) -> str:
     said = []
     for kind, what, remedy in (
         (MISALIGNED, "do not fit the tokens", "drop them, or widen those that end within a token"),
-        (NESTED, "are nested in others, which tags cannot say", "drop the inner ones"),
-        (OVERLAPPING, "overlap others, which tags cannot say", "drop the later ones"),
+        (NESTED, "are nested in others, which tags cannot represent", "drop the inner ones"),
+        (OVERLAPPING, "overlap others, which tags cannot represent", "drop the later ones"),
     ):
         some = [m for m in refused if m.kind == kind]
         if some:

@@ -1,4 +1,4 @@
-"""Features of your own: what each token of a table has, as dicts, lists of strings, or CRFsuite's text."""
+"""Features of your own: the features of each token, given as dicts, lists of strings, or CRFsuite's text."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from chaffinch.errors import DataError
 # The name of the column that holds them.
 ATTRIBUTES = "attributes"
 
-# Names under which features hold the word itself; the first that a token has is shown in its place.
+# Names of features that hold the word itself; the first that a token has is shown as its word.
 WORD_NAMES = (
     "word",
     "w",
@@ -42,9 +42,9 @@ class AttributeRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Attributes:
-    """The features that tokens bring along, as they were given or as rows of ids.
+    """The features that were given with the tokens, in their own form or as rows of ids.
 
-    alone: tokens are these features; they have no words
+    alone: tokens have only these features, no words
     given: sentences of tokens: dicts, lists or sets of strings, (string, weight) tuples in lists, or CRFsuite's text;
            None: only ``found`` is kept
 
@@ -60,7 +60,7 @@ class Attributes:
 
     @cached_property
     def rows(self) -> AttributeRows:
-        """As ids of the names, in order of first sight."""
+        """The features as ids of the names, in order of first occurrence."""
         if self.found is not None:
             return self.found
         index = AttributeIndex()
@@ -69,7 +69,7 @@ class Attributes:
     def into(
         self, index: AttributeIndex, *, growing: bool
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32] | None]:
-        """Rows of ids in another index: ptr, ids and values; names that it lacks are added, or left out."""
+        """ptr, ids and values in another index; names that it lacks are added if ``growing``, else left out."""
         if self.given is None:
             rows = self.rows
             return index.translated(rows.names, rows.ptr, rows.ids, rows.values, growing)
@@ -79,7 +79,7 @@ class Attributes:
             raise DataError(str(e)) from None
 
     def of_sentences(self, chosen: NDArray[np.int64], bounds: NDArray[np.int64]) -> "Attributes":
-        """Those of some sentences, in this order; bounds: of all sentences, in tokens."""
+        """The features of the chosen sentences, in this order; bounds: those of all sentences, in tokens."""
         if self.given is not None:
             return Attributes(self.alone, [self.given[n] for n in chosen.tolist()])
         rows = self.rows
@@ -93,7 +93,7 @@ class Attributes:
         return Attributes(self.alone, found=AttributeRows(rows.names, ptr, rows.ids[at], values))
 
     def lists(self, bounds: NDArray[np.int64]) -> list[list[str]]:
-        """Each token in CRFsuite's text, for comparing and for files; bounds: of the sentences, in tokens."""
+        """Each token in CRFsuite's text, for comparisons and files; bounds: those of the sentences, in tokens."""
         rows = self.rows
         names = [escaped(name) for name in rows.names.names(np.arange(len(rows.names), dtype=np.int32))]
         values = (
@@ -106,14 +106,14 @@ class Attributes:
         return [tokens[a:b] for a, b in pairwise(bounds.tolist())]
 
     def words(self, bounds: NDArray[np.int64]) -> list[list[str]]:
-        """A word to show for each token: what a feature such as ``word`` or ``w[0]`` says, else its first feature."""
+        """A word to show for each token: the value of a feature such as ``word`` or ``w[0]``, or its first feature."""
         if self.given is not None:
             return [[shown_word(token) for token in sentence] for sentence in self.given]
         return [[shown_word(cell) for cell in sentence] for sentence in self.lists(bounds)]
 
 
 def concatenated(parts: Sequence[Attributes]) -> Attributes:
-    """Those of several tables, one after the other."""
+    """The features of several tables, one after the other."""
     alone = all(part.alone for part in parts)
     if all(part.given is not None for part in parts):
         return Attributes(alone, [sentence for part in parts for sentence in part.given or ()])
@@ -140,7 +140,7 @@ def escaped(name: str) -> str:
 
 
 def shown_word(token: Any) -> str:
-    r"""The word of a token, as far as its features tell.
+    r"""The word of a token, taken from its features.
 
     >>> shown_word({"bias": 1.0, "word.lower()": "tea"}), shown_word(["bias", "w[0]=tea"]), shown_word("bias\tw=tea")
     ('tea', 'tea', 'tea')

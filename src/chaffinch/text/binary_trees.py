@@ -1,7 +1,7 @@
 """Binarisation of trees, with horizontal and vertical Markov annotation, and its inverse.
 
-A binary tree's labels are *symbols*. Unary chains become one symbol, their labels separated by a space; what follows
-a bracket is an annotation that restoring removes. Neither can occur in a label of a bracketed file.
+A binary tree's labels are *symbols*. Unary chains become one symbol, their labels separated by a space; the text after
+a bracket is an annotation that ``restored`` removes. Labels of a bracketed file contain neither spaces nor brackets.
 
     S VP            an S with a VP as its only child
     NP(@            a partial NP: its other children are removed
@@ -54,7 +54,7 @@ def binary(tree: Tree, *, horizontal: int = 0, vertical: int = 1, annotate_words
 
 
 def restored(tree: Tree) -> Tree:
-    """The tree that ``binary`` was given.
+    """The original tree of a binary tree: the inverse of :func:`binary`.
 
     >>> t = Tree("S", (Tree("VP", (Tree("VB", word="Go"),)), Tree(".", word="!")))
     >>> restored(binary(t)) == t
@@ -115,7 +115,7 @@ class _Build(NamedTuple):
 
 
 class _Split(NamedTuple):
-    """Children of which the outermost is to be cut off.
+    """A phrase whose outermost child is cut off next.
 
     centre: the head's place   cut: siblings cut off already, the last first   shown: the labels above the phrase
     inner:  the labels above its children

@@ -48,7 +48,7 @@ def cleaned(text: str, kind: str) -> str:
 
 
 def without_mail_marks(text: str) -> str:
-    """Mail as read: the words of subject and sender, the quoted text without its quote marks, the body."""
+    """Mail without its markup: the words of subject and sender, the quoted text without its quote marks, the body."""
     head, gap, body = text.partition("\n\n")
     if _looks_like_headers(head):
         text = _HEADER_NAME.sub("", _ROUTING.sub("", head + "\n")) + gap + body
@@ -58,7 +58,7 @@ def without_mail_marks(text: str) -> str:
 
 
 def without_markdown(text: str) -> str:
-    """Markdown as read: link texts without their targets, words without their emphasis, no tags."""
+    """Markdown without its markup: link texts without their targets, words without their emphasis, no tags."""
     text = _FENCE.sub(r"\2", text)
     for pattern in (_COMMENT, _DEFINITION):
         text = pattern.sub(" ", text)

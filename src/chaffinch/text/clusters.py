@@ -1,4 +1,4 @@
-"""Word clusters: each word's bit path in a hierarchy of classes, whose prefixes are columns."""
+"""Word clusters: the bit path of each word in a hierarchy of classes; prefixes of paths are columns."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ class Clusters:
         return cls.from_pairs(pairs)
 
     def of(self, word: str) -> str | None:
-        """The path of a word, or of its lower-cased form, or none; for reading, not for speed."""
+        """The path of a word, or of its lower-cased form, or None; slow, for inspection only."""
         for form in (word, word.lower()):
             if form in self.words:
                 return self.paths[int(self.path[self.words.index(form)])]
@@ -89,7 +89,7 @@ def learn_clusters(
     rounds: int = 10,
     on_round: Listener = keep_going,
 ) -> list[tuple[str, str, int]]:
-    """Clusters of the words of a text: rows (path, word, count), by path, then by falling count.
+    """Clusters of the words of a text: rows (path, word, count), by path, then by decreasing count.
 
     Words in similar contexts share a class (the exchange algorithm over class bigrams), and similar
     classes share a prefix of their paths (agglomerative merging). The same text gives the same

@@ -19,9 +19,9 @@ NATIVE = {
     "lower": ("lower", "the word in lower case"),
     "shape": ("shape", "letters and digits folded, runs squeezed: McDonald's is XxXx'x, 1,200 is d,d"),
     "longshape": ("long_shape", "the same, runs kept: XxXxxxxx'x, d,ddd"),
-    "caps": ("caps", "lower, initial, upper, mixed or none, and which other signs are in it: initial+hyphen"),
-    "digit": ("digit", "all or some of it is digits; no value where none is"),
-    "hyphen": ("hyphen", "yes where a hyphen stands inside; else no value"),
+    "caps": ("caps", "lower, initial, upper, mixed or none, and the other signs in it: initial+hyphen"),
+    "digit": ("digit", "all if every character is a digit, some if any is; else no value"),
+    "hyphen": ("hyphen", "yes if there is a hyphen inside; else no value"),
     "fold": ("fold", "lower case, each run of digits written 0: 1990s is 0s"),
     "length": ("length", "its length in code points, in buckets"),
 }
@@ -31,7 +31,7 @@ NATIVE_NUMBERED = {
     "cluster": ("cluster", "the first N bits of its cluster's path; plain `cluster` is the whole path"),
     "bit": (
         "bit",
-        "1 where bit N is set in a picture of hexadecimal digits, from the left and 0; else no value",
+        "1 if bit N of an image in hexadecimal digits is set, from the left, the first is 0; else no value",
     ),
 }
 
@@ -150,7 +150,7 @@ def pattern_column(regex: str, what: str, lower: bool, name: str) -> WordsFuncti
 
 def _check_name(name: str) -> None:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.:-]*", name):
-        raise ConfigError(f"{name!r} cannot name a column: letters, digits, _ . : and - only")
+        raise ConfigError(f"{name!r} cannot name a column; use letters, digits, _ . : and -")
     built_in = name in ("w", "y", "bias", "any", "stem", "lemma", *SENTENCE_COLUMNS)
     if built_in or native_column(name) is not None or name.startswith("gaz"):
         raise ConfigError(f"{name!r} is the name of a built-in column; choose another")

@@ -19,7 +19,7 @@ class Token:
 
 
 class ValueLabel(str):
-    """A label that its file holds as a number or a truth value: text everywhere, that value where a file has types.
+    """A label that is a number or a truth value in its file: a string in Python, that value in files with types.
 
     >>> label = ValueLabel(3)
     >>> label == "3", label.value, typed_label(label), typed_label("3")
@@ -29,7 +29,7 @@ class ValueLabel(str):
     value: int | float | bool
 
     def __new__(cls, value: int | float | bool) -> "ValueLabel":
-        """The label of a value, spelt as JSON spells it."""
+        """The label of a value, in the spelling of JSON."""
         made = super().__new__(cls, json.dumps(value))
         made.value = value
         return made
@@ -39,7 +39,7 @@ class ValueLabel(str):
 
 
 def typed_label(label: str) -> str | int | float | bool:
-    """A label as a file with types holds it."""
+    """The value of a label in a file with types."""
     return label.value if isinstance(label, ValueLabel) else label
 
 
@@ -90,11 +90,11 @@ class Document:
     shares:  soft labels: shares that sum to one; ``labels`` holds the largest
     group:   the larger document that it belongs to, for features that read beyond the sentence
     fields:  the other columns of its row: strings, or any JSON value from typed formats
-    score:   how sure a model is of the spans and labels, if they are its predictions
+    score:   the confidence of the model in the spans and labels, if they are its predictions
     predicted: the spans and labels are a model's predictions, with scores or without
-    images:  tokens are images, spelt as the letters format spells them; only that format says so
-    annotations: what each annotator said, if several did; ``spans`` and ``labels`` are one of them
-    line:    where in its file it begins (its first token, in files of columns), from 1; no part of what it says
+    images:  tokens are images in the notation of the letters format; only that format sets this
+    annotations: those of each annotator, if there are several; ``spans`` and ``labels`` are one of them
+    line:    its first line in its file (that of its first token, in files of columns), from 1; not part of its content
     """
 
     text: str

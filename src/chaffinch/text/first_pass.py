@@ -1,4 +1,4 @@
-"""What a first pass of labelling tells a second: the label of each token, and that of its word elsewhere."""
+"""Columns for a second pass of labelling: the first label of each token, and that of its word elsewhere."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from chaffinch.text.table import Column, TokenTable
 FIRST = "first"
 MAJORITY = "majority"
 
-# Tokens whose other uses are counted at a time.
+# Number of tokens that are counted at a time.
 _BLOCK = 1 << 14
 
 
@@ -22,10 +22,10 @@ def with_first_pass(
     """The table with two more columns.
 
     first:    the kind of label that the token was given
-    majority: the kind that most other uses of the same word in its document were given, case aside; none if the
-              word stands nowhere else. Of kinds as frequent the first in alphabetical order counts.
+    majority: the most frequent kind of the other uses of its word in its document, ignoring case; no value if the
+              word has no other use. Ties go to the kind that is first in alphabetical order.
 
-    labels: int32 [tokens]   kinds: what each label counts as   groups: int32 [sentences], which document
+    labels: int32 [tokens]   kinds: the kind of each label   groups: int32 [sentences], the document of each
 
     >>> table = TokenTable.from_lists({"w": [["Ann", "saw", "Bo"], ["ann", "and", "Ann"], ["Bo"]]})
     >>> labels = np.array([1, 0, 1, 0, 0, 1, 0], np.int32)
@@ -51,7 +51,7 @@ def with_first_pass(
 
 
 def _most_others(use: NDArray[np.int64], kind: NDArray[np.int32], K: int) -> NDArray[np.int32]:
-    """For each token the kind that most tokens of the same use have, itself not counted."""
+    """For each token, the most frequent kind of the other tokens of the same use."""
     _, use = np.unique(use, return_inverse=True)
     counts = np.zeros((int(use.max(initial=-1)) + 1, K), np.int32)
     np.add.at(counts, (use, kind), 1)

@@ -42,7 +42,7 @@ class Gazetteers:
 
     @classmethod
     def read(cls, files: Mapping[str, str | Path], fold: bool = True) -> "Gazetteers":
-        """Read one phrase per line from each file; empty lines and lines that start with # do not count."""
+        """Read one phrase per line from each file; empty lines and lines that start with # are skipped."""
         lists = {}
         for name, path in files.items():
             with reading(path) as raw:

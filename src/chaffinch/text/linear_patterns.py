@@ -3,7 +3,7 @@
 Python's own engine backtracks and may need twice the time for every further letter. Here all paths
 are followed at once (Thompson 1968), as a deterministic automaton whose states are created on first use.
 `search` finds the same text as `re.search`: the leftmost start, and there the path that the expression prefers.
-(Only if a repeated piece can match nothing, as in `((\\b|.){2})*`, may the end differ.)
+(The end may differ only if a repeated piece can match nothing, as in `((\\b|.){2})*`.)
 
 Syntax and classes of characters are those of `re`, read by its own parser. Look-around, references to groups, atomic
 groups and possessive repeats are not regular and are refused.
@@ -27,7 +27,7 @@ _REFUSED = {
     "POSSESSIVE_REPEAT": "possessive repeats",
 }
 
-# What holds between two characters, as bits.
+# Properties of a position between two characters, as bits.
 _STRING_START, _LINE_START, _STRING_END, _LAST_LINE_END, _LINE_END = 1, 2, 4, 8, 16
 _EDGE, _INSIDE, _ASCII_EDGE, _ASCII_INSIDE = 32, 64, 128, 256
 _INSIDE_NOTHING = re.search(r"\B", "") is not None  # differs between versions of Python
@@ -58,7 +58,7 @@ class LinearPattern:
         return self._first(text) >= 0
 
     def search(self, text: str) -> str | None:
-        """The text that is found, None if there is none."""
+        """The matched text, None if there is no match."""
         start = self._first(text)
         if start < 0:
             return None

@@ -1,10 +1,10 @@
-"""Columns that depend on the whole sentence or document; the core computes them, here are their names."""
+"""The names of columns that depend on the whole sentence or document; the core computes them."""
 
 # Name in a template: the core's name, the word column that it reads (if any), and its meaning.
 SENTENCE_COLUMNS = {
     "bos": ("bos", None, "yes at the first token; else no value"),
     "eos": ("eos", None, "yes at the last token; else no value"),
-    "brackets": ("brackets", None, "whether it stands in brackets"),
+    "brackets": ("brackets", None, "whether it is in brackets"),
     "commas": ("commas", None, "commas before it: 0, 1, 2, 3+"),
     "numbers": ("numbers", None, "numbers before it: 0, 1, 2, 3+"),
     "position": ("position", None, "tokens before it, in buckets"),
@@ -15,8 +15,8 @@ SENTENCE_COLUMNS = {
     "last_word": ("last_word", "lower", "the sentence's last word, lower-cased"),
     "last_punctuation": ("last_punctuation", "punctuation", "the nearest punctuation before it"),
     "last_preposition": ("last_preposition", "preposition", "the nearest preposition before it"),
-    "seen": ("seen", None, "which of or, for, to, plus stand before it"),
-    "run_length": ("run_length", None, "length of the run of capitalised words it stands in: 0 to 4+"),
+    "seen": ("seen", None, "the words among or, for, to, plus before it"),
+    "run_length": ("run_length", None, "length of its run of capitalised words: 0 to 4+"),
     "run_place": ("run_place", None, "its place in that run: 0 to 3+; no value outside one"),
     "run": ("run", None, "the words of that run; no value outside one"),
     "quoted": ("quoted", None, "yes between quotation marks; else no value"),
@@ -28,13 +28,13 @@ SENTENCE_COLUMNS = {
     "elsewhere_before": (
         "elsewhere_before",
         "lower",
-        "the word before the run in which a capitalised word stands in the nearest other place",
+        "for a capitalised word: the word before the nearest other run of capitalised words that contains it",
     ),
     "elsewhere_after": ("elsewhere_after", "lower", "the word after that run"),
     "elsewhere_run": (
         "elsewhere_run",
         None,
-        "the word's place in the longest run that has it elsewhere in the document, such as 2 of 3",
+        "the word's place in the longest run that contains it elsewhere in the document, such as 2 of 3",
     ),
     "elsewhere_first": ("elsewhere_first", "identity", "the first word of that longest run"),
 }

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from chaffinch.text.document import WORD
 from chaffinch.text.table import TokenTable
 
-# Sentences of a stretch, if neighbouring sentences belong together.
+# Number of sentences of a stretch, if neighbouring sentences belong together.
 STRETCH = 50
 
 # Sentences within which a word may recur, and the required ratio to chance.

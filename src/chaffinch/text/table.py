@@ -32,13 +32,13 @@ class Column:
         return [types[i] for i in self.ids.tolist()]
 
 
-_ROW_TYPES = frozenset((list, tuple))  # whose length is the number of tokens
+_ROW_TYPES = frozenset((list, tuple))  # types of sentences with a length
 
 
 class ListColumns(Mapping[str, Column]):
     """Columns given as lists of strings; each is converted to ids on first use.
 
-    lists: by column its sentences
+    lists: the sentences of each column
     """
 
     def __init__(self, lists: Mapping[str, Sequence[Sequence[str]]]) -> None:
@@ -66,7 +66,7 @@ class ListColumns(Mapping[str, Column]):
 
 
 class ShownWords(Mapping[str, Column]):
-    """The word column of tokens that have features of their own and no words: made on first use, to be shown."""
+    """The word column of tokens that have only features of their own: made on first use, for display."""
 
     def __init__(self, attributes: Attributes, ptr: NDArray[np.int64]) -> None:
         self._attributes, self._ptr = attributes, ptr
@@ -93,10 +93,10 @@ class TokenTable:
     """Sentences of tokens with named columns, all of one length.
 
     ptr:    int64 [N+1], sentence n is the tokens ptr[n] .. ptr[n+1]
-    groups: int32 [N], which larger document a sentence belongs to; None if unknown
-    images: tokens are images, as the letters format has them
-    weight: float32 [N], how much each sentence counts in training; None: all alike
-    attributes: the features that tokens bring along; None: there are only columns
+    groups: int32 [N], the larger document that each sentence belongs to; None if unknown
+    images: tokens are images in the notation of the letters format
+    weight: float32 [N], weight of each sentence in training; None: all equal
+    attributes: the features that were given with the tokens; None: there are only columns
 
     >>> table = TokenTable.from_lists({"w": [["a", "b", "a"], ["b"]]})
     >>> table.columns["w"].types, table.columns["w"].ids.tolist(), table.ptr.tolist()
@@ -132,7 +132,7 @@ class TokenTable:
 
     @classmethod
     def over_lists(cls, columns: Mapping[str, Sequence[Sequence[str]]]) -> "TokenTable":
-        """The same table, but each column is converted to ids on first use; ``attributes`` are features of their own.
+        """The same table, but each column is converted to ids on first use; ``attributes`` holds own features.
 
         >>> TokenTable.over_lists({"w": [["a", "b", "a"], ["b"]]}).columns["w"].types
         ['a', 'b']
@@ -183,7 +183,7 @@ class TokenTable:
         for number, document in enumerate(documents, 1):
             images = images and document.images
             if names is None:
-                shown = ATTRIBUTES in document.columns  # its words are made of the features, to be shown
+                shown = ATTRIBUTES in document.columns  # its words come from the features, for display only
                 names = [*([] if shown else [WORD]), *document.columns]
             for name in names:
                 if name != WORD and name not in document.columns:
@@ -209,7 +209,7 @@ class TokenTable:
 
     @property
     def names(self) -> list[str]:
-        """The columns that were given, features of their own last.
+        """The given columns; ``attributes`` is the last.
 
         >>> TokenTable.over_lists({"w": [["a"]], "attributes": [[{"cap": True}]]}).names
         ['w', 'attributes']
@@ -242,7 +242,7 @@ class TokenTable:
         )
 
     def taken(self, chosen: Sequence[int] | NDArray[np.integer]) -> "TokenTable":
-        """The chosen sentences in this order, as if they alone had been read: no string that is in none of them.
+        """The chosen sentences in this order, as if only they had been read: strings in none of them are dropped.
 
         >>> table = TokenTable.from_lists({"w": [["a", "b"], ["c"], ["b", "c"]]})
         >>> table.taken([2, 1]).columns["w"].types
@@ -333,7 +333,7 @@ def concatenated(tables: Sequence[TokenTable]) -> TokenTable:
     ptr = np.concatenate(bounds).astype(np.int64)
     given = [table.attributes for table in tables if table.attributes is not None]
     if given and len(given) < len(tables):
-        raise DataError("expected features of their own in every file or in none, found them in some")
+        raise DataError("expected features of your own in every file or in none, found them in some")
     attributes = own.concatenated(given) if given else None
     return TokenTable(ptr, columns, _groups_apart(tables), images, weight, attributes)
 
@@ -350,7 +350,7 @@ def _groups_apart(tables: Sequence[TokenTable]) -> NDArray[np.int32] | None:
 
 
 def _compact(column: Column, tokens: NDArray[np.int64]) -> Column:
-    """A column of some of the tokens, its types numbered by first sight."""
+    """A column of some of the tokens; types are numbered by first occurrence."""
     ids = column.ids[tokens]
     met, first = np.unique(ids, return_index=True)
     order = np.argsort(first)

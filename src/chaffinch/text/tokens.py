@@ -7,7 +7,7 @@ from itertools import chain
 
 from chaffinch.text.document import Document, Token
 
-# Scripts written without spaces and without a dictionary here: each character is a token of its own.
+# Scripts without spaces between words: each character is a token of its own, since there is no dictionary here.
 _CJK = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 
 
@@ -25,9 +25,9 @@ def tokens(text: str) -> list[Token]:
 
 
 def token_bounds(text: str) -> list[tuple[int, int]]:
-    """The bounds of the tokens of a text, if nothing else is needed: many times as fast if words recur.
+    """The bounds of the tokens of a text, without the tokens: many times as fast if words recur.
 
-    No token crosses white space, so strings between white space are cut one by one, and what they gave is kept.
+    No token crosses white space, so strings between white space are cut one by one, and their bounds are cached.
 
     >>> token_bounds("5.2 g, 5.2")
     [(0, 3), (4, 5), (5, 6), (7, 10)]
@@ -59,7 +59,7 @@ def _cut(text: str) -> list[tuple[int, int]]:
 
 
 def tokenised(document: Document) -> Document:
-    """The document, given tokens if it has none."""
+    """Tokenise the document if it has no tokens."""
     if not document.tokens:
         document.tokens = tokens(document.text)
     return document

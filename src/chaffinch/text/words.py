@@ -25,7 +25,7 @@ class WordRule:
     shortest: minimum length of a word
     marks:    each character that is neither in a word nor white space is a token of its own
     joined:   marks are word characters, so that only white space separates
-    pattern:  what tokens look like instead, as a regular expression; the rest of the text is left out
+    pattern:  a regular expression that defines tokens instead; the rest of the text is left out
     """
 
     shortest: int = 1
@@ -38,8 +38,8 @@ class WordRule:
         return _kinds(self.joined, ASCII if all(map(str.isascii, texts)) else sys.maxunicode + 1)
 
 
-# Contractions are apart from their word ("is n't", "dog 's"), and so are ( ) , ! and ?; other marks go. After the
-# tokenisation of Kim 2014, "Convolutional neural networks for sentence classification".
+# Contractions are separated from their word ("is n't", "dog 's"), and so are ( ) , ! and ?; other marks are removed.
+# This is the tokenisation of Kim 2014, "Convolutional neural networks for sentence classification".
 _CONTRACTION = r"(?:n't|'(?:s|ve|re|d|ll|m))(?!\w)"
 KIM = re.compile(rf"{_CONTRACTION}|(?:(?!{_CONTRACTION})[\w'`])+|[(),!?]", re.IGNORECASE)
 
@@ -116,11 +116,11 @@ def _kinds(joined: bool, size: int) -> NDArray[np.uint8]:
     return kinds
 
 
-# Stemmers by language; one that is shared between threads would mix their words up.
+# Stemmers by language, for each thread: a stemmer shared between threads would mix up their words.
 _stemmers = threading.local()
 
 
-# As many words as a large corpus has: if they do not all fit, reading them in the same order again finds none of them.
+# Large enough for the words of a large corpus: with a smaller cache, a second pass in the same order would always miss.
 @lru_cache(maxsize=1 << 17)
 def _stem(word: str, language: str) -> str:
     """A word's stem."""

@@ -132,7 +132,7 @@ class Annotated:
             for span in spans:
                 if not taken.isdisjoint(range(span.start, span.end)):
                     raise DataError(
-                        f"the spans {spans_key!r} of {self.doc.text[:40]!r} overlap, which tags cannot say"
+                        f"the spans {spans_key!r} of {self.doc.text[:40]!r} overlap, which tags cannot represent"
                     )
                 taken.update(range(span.start, span.end))
         tags: list[str | None] = [*tags_of(spans, len(self.doc), BIO)]

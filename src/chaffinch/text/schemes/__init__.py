@@ -1,14 +1,18 @@
 """Tag schemes: detection, validation, conversion, repair, and the mask of allowed transitions."""
 
 from chaffinch.text.schemes.legality import (
+    TagChange,
     TagFault,
+    convert,
+    convert_column,
     detect,
     detect_column,
     legal_transitions,
+    repair,
+    repair_column,
     validate,
     validate_column,
 )
-from chaffinch.text.schemes.recoding import TagChange, convert, convert_column, repair, repair_column
 from chaffinch.text.schemes.spans import TokenSpan, spans, tags_of
 from chaffinch.text.schemes.table import (
     BILOU,

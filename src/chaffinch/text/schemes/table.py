@@ -20,9 +20,9 @@ class Scheme:
 
     joins_after, joins_before: a token is joined to the next one of its type if its letter is in the first and
                                the next one's in the second
-    must_after, must_before:   letters that are wrong unless so joined
+    must_after, must_before:   letters that are wrong unless joined in this way
     touch_after, touch_before: letters that are wrong unless the neighbour has the same type
-    spelling:                  how letters are written, if not as here
+    spelling:                  letters that the scheme writes differently
     """
 
     name: str
@@ -53,7 +53,7 @@ ALIASES = {"IOB2": "BIO", "IOB": "IOB1", "IOBES": "BIOES", "IOE": "IOE1"}
 
 
 def scheme_named(name: str | Scheme) -> Scheme:
-    """The scheme of this name, capitals or not; IOB2 is BIO and IOBES is BIOES.
+    """The scheme of this name, in upper or lower case; IOB2 is BIO and IOBES is BIOES.
 
     >>> scheme_named("iob2") is BIO
     True
