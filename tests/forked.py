@@ -150,7 +150,6 @@ if __name__ == "__main__":
         "chaffinch.estimators.classifier",
         "chaffinch.engines.prediction",
         "chaffinch.kinds.caching",
-        "chaffinch.kinds.estimates",
         "chaffinch.kinds.streaming",
         "chaffinch.lab.tuning",
         "pydantic.type_adapter",

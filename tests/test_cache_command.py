@@ -14,8 +14,7 @@ import pytest
 from chaffinch import load
 from chaffinch.errors import DataError
 from chaffinch.kinds import kind_of_file
-from chaffinch.kinds.caching import cache_folder, corpus_blocks, source_of
-from chaffinch.kinds.estimates import estimate
+from chaffinch.kinds.caching import cache_folder, corpus_blocks, estimate, source_of
 from chaffinch.text.table import concatenated
 from commandline import Runner, run
 from forked import Forked

@@ -87,7 +87,7 @@ def test_columns_of_a_file_reach_a_tagger_that_reads_them(run, tmp_path):  # noq
     assert run("explain", tmp_path / "hmm.chaff", "2 cups rice").code == 0
     refused = run("explain", tmp_path / "both.chaff", "2 cups rice")
     assert refused.code == 2
-    assert "a text has words alone: give a file of columns" in refused.err
+    assert "a text has only words: give a file of columns" in refused.err
 
 
 def test_json_holds_every_contribution_and_they_add_up(models, run):  # noqa: F811

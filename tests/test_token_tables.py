@@ -122,7 +122,7 @@ def test_a_tagger_is_trained_and_answers_in_the_same_form(run: Runner, made, tmp
     assert [d.columns["y"] for d in corpus.read(out)] == TAGS
     assert run("evaluate", path, out).code == 0
     refused = run("predict", tmp_path / "m.chaff", path, "-o", out, "--marginals")
-    assert (refused.code, "has no place for probabilities" in refused.err) == (2, True)
+    assert (refused.code, "cannot hold probabilities" in refused.err) == (2, True)
 
 
 @pytest.mark.parametrize("sign", ["\t", " "])

@@ -1,5 +1,8 @@
 """chaffinch train."""
 
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +20,7 @@ from chaffinch.cli.training_report import (
     tell_estimate,
 )
 from chaffinch.corpus import FORMATS, detect
-from chaffinch.engines.training import remark_on_size, training_in_shards
+from chaffinch.engines import engine_named
 from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.files import STDIO, refuse_unwritable
 from chaffinch.kinds import KINDS, Kind, kind_of_file
@@ -32,6 +35,9 @@ from chaffinch.learners.shards import Sharding
 from chaffinch.progress import Listener
 from chaffinch.rules import read_rules
 
+SHARDS = ".shards"  # ending of the folder of shards, after the name of the model
+WORTHWHILE = 100_000_000  # tokens; with fewer, one machine is faster
+BYTES_PER_TOKEN = 8  # of a training file, about
 SHORT = frozenset(k.name for k in knobs(Baseline))
 
 EXAMPLES = """
@@ -236,9 +242,9 @@ def command(
         return
     if compare or max_size or self_train:
         raise ConfigError("--engine cannot be combined with --compare, --max-size or --self-train")
-    if (remark := remark_on_size(sum(path.stat().st_size for path in data if path.is_file()))) is not None:
+    if (remark := _remark_on_size(sum(path.stat().st_size for path in data if path.is_file()))) is not None:
         warn_about_data(remark)
-    with training_in_shards(engine, model, workers=workers, shards=shards, threads=threads) as sharding:
+    with _training_in_shards(engine, model, workers=workers, shards=shards, threads=threads) as sharding:
         _train(kind, asked, sharding)
 
 
@@ -309,6 +315,36 @@ def _train(kind: Kind, asked: TrainRequest, sharding: Sharding | None = None) ->
         if not asked.json:
             show_self_training(kind, judged)
     keep_trained(asked, estimator, took, scores, facts, kind.calibration(estimator), accuracy, further)
+
+
+@contextmanager
+def _training_in_shards(
+    engine: str, model: Path, *, workers: int = 0, shards: int | None = None, threads: int = 0
+) -> Iterator[Sharding]:
+    """Shards beside the model file, on an engine; they are removed at the end of the training.
+
+    If it is interrupted they stay, and the same training continues from its last checkpoint.
+    """
+    folder = model.absolute().with_name(model.name + SHARDS)
+    running = engine_named(engine, workers, threads=threads)
+    try:
+        yield Sharding(running, folder, shards)
+    finally:
+        running.close()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remark_on_size(bytes_of_data: int) -> str | None:
+    """A remark on data that is too small for an engine; None if it is large enough.
+
+    >>> _remark_on_size(8_000_000)
+    'about 1 million tokens: below about 100 million, training without --engine is faster'
+    """
+    tokens = bytes_of_data // BYTES_PER_TOKEN
+    if tokens >= WORTHWHILE:
+        return None
+    shown = f"{tokens / 1e6:.0f} million" if tokens >= 1e6 else f"{tokens:,}"
+    return f"about {shown} tokens: below about 100 million, training without --engine is faster"
 
 
 def _train_cached(

@@ -15,8 +15,8 @@ from chaffinch.cli.console import err, out, print_json, progress_bar
 from chaffinch.errors import ConfigError, warn_about_data
 from chaffinch.files import writing_text
 from chaffinch.kinds import Kind
+from chaffinch.kinds.caching import estimate
 from chaffinch.kinds.corpora import tenth_held_out
-from chaffinch.kinds.estimates import estimate
 from chaffinch.kinds.requests import TrainRequest
 from chaffinch.knobs import knobs
 from chaffinch.lab.learning_page import learning_page

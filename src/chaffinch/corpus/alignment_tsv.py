@@ -13,7 +13,7 @@ from pathlib import Path
 
 from chaffinch.corpus.delimited import rows
 from chaffinch.corpus.format import Format
-from chaffinch.corpus.lines import BOM, shown
+from chaffinch.corpus.lines import BOM, lines, shown
 from chaffinch.corpus.losses import Losses, accepted
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import display_name, writing_text
@@ -21,7 +21,10 @@ from chaffinch.knobs import knob
 from chaffinch.text.document import Document, Links
 
 HEADER = ("source", "target", "sure", "possible")
+BAR = " ||| "  # between the sentences of a pair in the layout of fast_align
 _LINK = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
+
+Pair = tuple[list[str], list[str]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +73,24 @@ def write(documents: Iterable[Document], path: str | Path) -> None:
                 _joined(d.links.possible),
             ]
             out.write("\t".join(cells) + "\n")
+
+
+def read_pairs(path: str | Path) -> list[Pair]:
+    """Sentence pairs without links, from which an aligner learns which words translate each other.
+
+    Three layouts, one pair per line, tokens separated by spaces:
+
+        the house<TAB>la maison                 two columns; a first line ``source<TAB>target`` is a header
+        the house ||| la maison                 the layout of fast_align
+        source target sure possible             an alignment table; its links are not read
+
+    DataError if the file has no pair, or a line that is no pair.
+    """
+    name = display_name(path)
+    found = list(_pairs(name, lines(path)))
+    if not found:
+        raise DataError(f"{name}: has no sentence pair")
+    return found
 
 
 def _pair(name: str, number: int, row: list[str], out_of_range: str, losses: Losses) -> Document:
@@ -130,3 +151,21 @@ FORMAT = Format(
     looks_like=_looks_like,
     options=AlignmentOptions,
 )
+
+
+def _pairs(name: str, numbered: Iterator[tuple[int, str]]) -> Iterator[Pair]:
+    columns = 2
+    for number, line in numbered:
+        if not line.strip():
+            continue
+        cells = line.split("\t") if "\t" in line else line.split(BAR)
+        lowered = tuple(cell.lower() for cell in cells)
+        if number == 1 and (lowered == HEADER[:2] or lowered[2:] == HEADER[2:]):
+            columns = len(cells)
+            continue
+        if len(cells) != columns:
+            raise DataError(
+                f"{name}:{number}: expected two sentences separated by a tab or by '|||', found {shown(line)}"
+            )
+        e, f = ([word for word in cell.split(" ") if word] for cell in cells[:2])
+        yield e, f

@@ -32,7 +32,7 @@ __all__ = [
 
 
 def kind_of_file(path: str | Path, recipe: str | None = None, format: str | None = None) -> Kind:
-    """The kind of a file, in a format that is named or else detected; tags in doubt.
+    """The kind of a file, in the named or the detected format; tags if no other kind fits.
 
     A recipe of another kind is refused, and the file's recipes are listed.
     """
@@ -43,19 +43,19 @@ def kind_of_file(path: str | Path, recipe: str | None = None, format: str | None
             there = ", ".join(r.name for r in found.recipes)
             raise ConfigError(
                 f"recipe {recipe} is for {' and '.join(owners)}, and {path} holds {found.plural}; "
-                f"for these there are {there}"
+                f"the recipes for {found.plural} are {there}"
             )
     return found
 
 
 def kind_of_model(estimator: Any) -> Kind:
-    """The kind of a loaded model: the one that has its class, or else a base class of it."""
+    """The kind of a loaded model, by its class or a base class of it."""
     own = [kind for kind in KINDS if type(estimator) is kind.estimator]
     return next(kind for kind in (*own, *KINDS) if isinstance(estimator, kind.estimator))
 
 
 def kind_of_corpus(corpus: Corpus) -> Kind:
-    """The kind of a corpus, likewise."""
+    """The kind of a corpus, by its class or a base class of it."""
     own = [kind for kind in KINDS if type(corpus) is kind.corpus]
     return next(kind for kind in (*own, *KINDS) if isinstance(corpus, kind.corpus))
 

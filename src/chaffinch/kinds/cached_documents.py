@@ -1,4 +1,4 @@
-"""Classifiers trained on files larger than memory: what that takes, and how it is done."""
+"""Training classifiers on files larger than memory, and an estimate of the memory and time it needs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -22,18 +22,18 @@ from chaffinch.progress import Listener
 from chaffinch.recipes.document_blocks import CHOSEN_ON_ALL, COUNTED_ON, MIXED, PASSES
 from chaffinch.recipes.text_features import TextFeatures
 
-OF_ITEM = 55  # bytes of a feature of a document that is being learnt from a cache
-# Bytes in memory of a character and of a document, its features of words included.
+OF_ITEM = 55  # bytes per feature of a document in training from a cache
+# Bytes in memory per character and per document, its word features included.
 OF_TEXT, OF_DOCUMENT = 14, 200
-# Bytes of a feature of a document if features are n-grams of characters: while these are counted, and while recipes are
-# compared on all documents, and while kinds of features are compared on a sample.
+# Bytes per feature of a document if features are character n-grams: while these are counted, while recipes are compared
+# on all documents, and while kinds of features are compared on a sample.
 OF_VALUE, OF_CHOICE, OF_ROUND = 34, 46, 27
 
 
 def needs_of_documents(corpora: Sequence[Texts], features: Any = None) -> Needs | None:
-    """Two short trainings show how features grow with the data, up to the documents that are counted.
+    """Estimate from two short trainings how features grow with the data, up to the documents that are counted.
 
-    features: those that were asked for; None: words, and n-grams of characters beside them if they may be chosen
+    features: the requested ones; None: words, and also character n-grams if they may be chosen
     """
     parts = [corpora[0].joined(rest) for rest in (corpora[1 : len(corpora) // 2], corpora[1:])]
     single = all(isinstance(label, str) for label in parts[1].labels)
@@ -81,7 +81,7 @@ def _needs(parts: Sequence[Texts], features: TextFeatures) -> Needs:
         growth=growth,
         weight_bytes=row,
         most=2**62,
-        # Texts and features of the documents that are counted.
+        # The texts and features of the counted documents.
         blocks=int(max(counted * COUNTED_ON / whole, OF_ITEM * MIXED * ITEMS)),
         as_blocks=max(counted, learnt),
         passes=PASSES / 1.5,

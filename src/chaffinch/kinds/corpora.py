@@ -12,7 +12,7 @@ from chaffinch import modelfile
 from chaffinch.errors import DataError
 from chaffinch.text.table import TokenTable, concatenated
 
-EVERY = 10  # one of this many examples is held out if no held-out data is named
+EVERY = 10  # every tenth example is held out if no held-out data is named
 
 
 class ExampleLists(ABC):
@@ -53,7 +53,7 @@ def joined(corpora: Sequence[Corpus]) -> Corpus:
     if not rest:
         return first
     if len({type(one) for one in corpora}) > 1:
-        raise DataError("corpora of different kinds cannot be joined to one dataset")
+        raise DataError("corpora of different kinds cannot be joined into one dataset")
     if isinstance(first, TokenTable):
         return concatenated([one for one in corpora if isinstance(one, TokenTable)])
     return first.joined(rest)  # type: ignore[arg-type]
@@ -91,7 +91,7 @@ def held_out(corpus: Corpus, share: float, seed: int) -> tuple[Any, Any]:
 def tenth_held_out(corpus: Corpus, plural: str) -> tuple[Any, Any]:
     """All examples but every tenth, and every tenth.
 
-    plural: what the error calls the examples if they are too few
+    plural: the name of the examples in the error if they are too few
 
     >>> table = TokenTable.from_lists({"w": [[str(n)] for n in range(20)]})
     >>> rest, tenth = tenth_held_out(table, "sentences")
@@ -101,7 +101,7 @@ def tenth_held_out(corpus: Corpus, plural: str) -> tuple[Any, Any]:
     N = size(corpus)
     tenth = np.arange(N) % EVERY == EVERY - 1
     if not tenth.any():
-        raise DataError(f"{N} {plural} are too few to hold a tenth out: give held-out ones, --dev")
+        raise DataError(f"{N} {plural} are too few to hold out a tenth: give held-out data with --dev")
     if isinstance(corpus, TokenTable):
         return corpus.of_sentences(~tenth), corpus.of_sentences(tenth)
     return corpus.taken(np.flatnonzero(~tenth).tolist()), corpus.taken(np.flatnonzero(tenth).tolist())

@@ -23,10 +23,10 @@ from chaffinch.kinds.requests import PredictRequest, place, rows_of
 from chaffinch.text.document import Document
 
 SEPARATOR = "|"  # joins several predicted labels in a cell
-# The formats that can hold any field of a row; those of them that are lines of text, that are separated cells.
+# Formats that hold any field of a row; those of them that are text; those that are separated cells.
 WITH_FIELDS = ("csv", "tsv", "jsonl", "parquet")
 ON_SCREEN, DELIMITED = WITH_FIELDS[:3], WITH_FIELDS[:2]
-TOOLS = ("label-studio", "doccano", "prodigy")  # whose tasks may hold predictions
+TOOLS = ("label-studio", "doccano", "prodigy")  # tools with predictions in their tasks
 
 
 class LabelTestSet(TestSet):
@@ -127,7 +127,7 @@ def numbers_beside(model: Classifier, documents: Sequence[Document]) -> dict[str
 def certain_labels(
     model: Classifier, p: NDArray[np.float64], given: list[list[Any]], asked: PredictRequest
 ) -> list[list[Any]]:
-    """The labels without those below the threshold of a precision."""
+    """The labels whose probability reaches the threshold for a precision."""
     least = model.threshold_for(precision=asked.precision or 0.0)
     place = {str(label): i for i, label in enumerate(model.classes_.tolist())}
     kept = [
@@ -138,8 +138,8 @@ def certain_labels(
     unit = model.confidence_.unit
     before, after = (sum(map(len, side)) for side in (given, kept))
     asked.remark(
-        f"{{count}} of {{of}} {unit} held back: their probability is below {least:.4f}, the least at "
-        f"which held-out {unit} were shown to have a precision of {asked.precision:g}",
+        f"{{count}} of {{of}} {unit} held back: their probability is below {least:.4f}, the lowest "
+        f"threshold at which held-out {unit} have a precision of {asked.precision:g}",
         before - after,
         before,
         always=True,

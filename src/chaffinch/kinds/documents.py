@@ -109,7 +109,7 @@ class DocumentKind(Kind, TextLabels):
     tells = (*COLUMN_FLAGS, "annotators")
     explains = ("against", "text")
     baseline = True
-    # The model that is scored pass by pass is the one that is saved: no weight is dropped afterwards.
+    # No weight is dropped after training, so the model scored after the last pass is the one that is saved.
     experimental = {"smallest": 0.0, "calibrate": False}  # noqa: RUF012
     outputs = (LabelSetOutputs, LabelOutputs)
 
@@ -160,7 +160,7 @@ class DocumentKind(Kind, TextLabels):
     def made(
         self, recipe: str | None, settings: Mapping[str, Any], features: Any, seed: int, threads: int
     ) -> Classifier:
-        """A classifier; without a recipe it chooses one, and all settings that are not given."""
+        """A classifier; without a recipe it chooses one, and every setting that is not given."""
         own = {name: value for name, value in settings.items() if name not in _FURTHER}
         chosen = any(own.keys() <= self.settings_of(name).keys() for name in SINGLE)
         if recipe is not None or settings.get("choose") is False or not chosen:
@@ -196,7 +196,7 @@ class DocumentKind(Kind, TextLabels):
         )
 
     def needs(self, corpora: Sequence[Texts], _recipe: str | None, features: Any) -> Needs | None:
-        """What training on such documents takes."""
+        """The memory and time of training on such documents."""
         return needs_of_documents(corpora, features)
 
     def fit_cached(
@@ -255,7 +255,7 @@ class DocumentKind(Kind, TextLabels):
     # -- answering
 
     def streams(self, model: Classifier) -> bool:
-        """Yes."""
+        """Always."""
         return True
 
     def answers_have_header(self, asked: PredictRequest) -> bool:
@@ -340,20 +340,20 @@ class DocumentKind(Kind, TextLabels):
         ]
 
     def name_features(self, model: Classifier, path: Path) -> None:
-        """Find what hashed features stand for in the documents of a file."""
+        """Recover the names of hashed features from the documents of a file."""
         model.model_.encoder.learn_hashed_names([d.text for d in read(path)])
 
     def test_set(self, path: Path, models: Sequence[Classifier], told: Mapping[str, str]) -> LabelTestSet:
         """Texts to classify."""
         return LabelTestSet(path, models, told)
 
-    # -- choosing what to label next
+    # -- active learning
 
     starts_at_centres = True
     strategy = "typical"
 
     def pool(self, model: Classifier, asked: PredictRequest) -> Texts:
-        """All texts of a file; a label that is missing is None."""
+        """All texts of a file; their labels are None."""
         format = detect(asked.data, asked.from_format, texts=True)
         told = {} if asked.text is None else {"text": asked.text}
         documents = list(every_document(asked.data, format, **_options(asked.data, format, told)))
@@ -364,7 +364,7 @@ class DocumentKind(Kind, TextLabels):
         return corpus.texts
 
     def uncertainty(self, model: Classifier, corpus: Texts) -> NDArray[np.float64]:
-        """1 - (p of the best label - p of the second); of several labels, of the one nearest to one half."""
+        """1 - (p of the best label - p of the second); with several labels, by the one nearest to one half."""
         p = model.predict_proba(corpus.texts, corpus.numbers)
         if model.model_.several:
             return 1.0 - 2.0 * np.abs(p - 0.5).min(axis=1)
@@ -384,7 +384,7 @@ class DocumentKind(Kind, TextLabels):
     def self_labelled(
         self, model: Classifier, pool: Texts, train: Texts
     ) -> tuple[Texts, NDArray[np.float64]]:
-        """Classified texts; of several labels, each that is given is right and each other one wrong."""
+        """Classified texts; with several labels, predicted labels count as right and all others as wrong."""
         p, answers = model.answers(pool.texts, pool.numbers)
         as_read = {str(y): y for own in train.labels for y in ([own] if isinstance(own, str) else own)}
         given = [[str(y) for y in (one if model.model_.several else [one])] for one in answers]
@@ -405,7 +405,7 @@ DOCUMENTS = DocumentKind()
 
 
 def _label_values(labels: Sequence[Any]) -> dict[str, Any]:
-    """The labels that are numbers or truth values in their file, by their text; none that is text somewhere as well."""
+    """The labels that are numbers or booleans in their file, by their text, unless they are also text somewhere."""
     found = [name for y in labels for name in ([y] if isinstance(y, str) else y)]
     text = {str(name) for name in found if not isinstance(name, ValueLabel)}
     return {str(name): name.value for name in found if isinstance(name, ValueLabel) and name not in text}
@@ -423,7 +423,7 @@ def targets(documents: Sequence[Document], where: str) -> list[Any]:
 
 
 def _label_advice(path: Path, format: Format, documents: Sequence[Document]) -> str:
-    """What to do about a document without a label."""
+    """Advice for a document without a label."""
     if any(d.labels for d in documents):
         return ", others have one; label it or remove it"
     return "; name its column with --label" if "label" in reader_options(path, format.name) else ""

@@ -132,12 +132,12 @@ class Kind(ABC):
     corpus:    the class of its corpora
     unit:      the unit of speed: tokens, texts
     scores:    the reported keys, the main score first
-    knobs:     further configs whose knobs are settings beside the recipe's, with the title they are listed under
+    knobs:     further configs whose knobs are settings besides the recipe's, each with its title in help
     experimental: default settings of experiments, which measure answers, so nothing is calibrated
     columns:   further configs whose knobs are options of the reader of training files
     takes:     the flags of TrainRequest and PredictRequest that it accepts besides the common ones
-    explains:  the same of ExplainRequest
-    outputs:   the outputs that score its answers; files of gold and predictions are tried as each of these
+    explains:  the flags of ExplainRequest that it accepts
+    outputs:   the classes that score its answers; files of gold and predictions are tried with each
     tells:     the READER_FLAGS that its readers accept, besides ``from_format``
     baseline:  whether an experiment without a recipe starts from the settings of ``lab/baseline.py``
     served:    whether its models answer inputs one by one, so that the server can load them
@@ -164,14 +164,14 @@ class Kind(ABC):
     # -- files
 
     def write_example(self, folder: Path) -> Path:
-        """Write a small file of the kind; every command that means something for the kind works on it."""
+        """Write a small file of the kind, on which every command that applies to the kind works."""
         path = folder / self.example
         write(samples.load(path.stem, n=60), path)
         return path
 
     @abstractmethod
     def holds(self, path: Path, format: str | None = None) -> bool:
-        """Whether a file is of this kind, in a format that is named or else detected."""
+        """Whether a file is of this kind, in the named or the detected format."""
 
     @abstractmethod
     def read(self, path: Path, told: Mapping[str, str]) -> Any:
@@ -271,9 +271,9 @@ class Kind(ABC):
         """Train it; ``dev`` is held-out data to stop on, or None."""
 
     def needs(self, corpora: Sequence[Any], recipe: str | None, features: Any) -> Needs | None:
-        """What training on these corpora needs, measured by a short trial; None: not known.
+        """The memory and time of training, estimated by a short trial; None: not known.
 
-        recipe, features: those that were asked for
+        recipe, features: the requested ones
         """
         return None
 
@@ -288,7 +288,7 @@ class Kind(ABC):
     ) -> tuple[dict[str, int], list[str]]:
         """Train it on files that need not fit in memory, through a cache in a folder.
 
-        Returns the facts of :meth:`facts`, and remarks on what was done otherwise than in memory.
+        Returns the facts of :meth:`facts`, and remarks on the differences from training in memory.
         """
         raise ConfigError(f"--cache does not apply to {self.plural}; leave it out")
 
@@ -297,7 +297,7 @@ class Kind(ABC):
         """The counts behind every score."""
 
     def watcher(self, corpus: Any, threads: int) -> Callable[[Any], float] | None:
-        """Scores a model in training on a corpus; None if its learners make no complete models between passes."""
+        """A function that scores a model on a corpus during training; None if there are no models between passes."""
         return None
 
     def scores_of(self, tally: Tally) -> Scores:
@@ -314,7 +314,7 @@ class Kind(ABC):
         """The size of the training data, such as {"sentences": 8936}."""
 
     def remarks(self, estimator: Any, paths: Sequence[Path], told: Mapping[str, str]) -> list[str]:
-        """What ``train`` reports about the meaning of its files' columns."""
+        """Remarks of ``train`` on how it interprets the columns of its files."""
         return []
 
     def calibration(self, estimator: Any) -> dict[str, Any]:
@@ -350,7 +350,7 @@ class Kind(ABC):
 
     @abstractmethod
     def explain(self, model: Any, asked: ExplainRequest) -> list[Explanation]:
-        """Why a model gave its answers."""
+        """Explanations of a model's answers."""
 
     def name_features(self, model: Any, path: Path) -> None:
         """Find the names of hashed features in a file, before ``inspect``."""
@@ -360,31 +360,31 @@ class Kind(ABC):
     def test_set(self, path: Path, models: Sequence[Any], told: Mapping[str, str]) -> TestSet:
         """The rows of a file that models predict."""
 
-    # -- choosing what to label next
+    # -- active learning
 
     starts_at_centres: ClassVar[bool] = (
-        False  # whether the middles of clusters are a good start without a model
+        False  # whether cluster centres are a good first batch without a model
     )
-    strategy: ClassVar[str] = ""  # the name of the best way to choose, by trials
+    strategy: ClassVar[str] = ""  # the strategy that was best in simulations
 
     def pool(self, model: Any, asked: PredictRequest) -> Corpus:
         """The rows of a file, labelled or not, as ``uncertainty`` takes them."""
         raise self._no_queue()
 
     def texts(self, corpus: Any) -> list[str]:
-        """What the rows say, to see which are alike."""
+        """The texts of the rows, to compare them."""
         raise self._no_queue()
 
     def uncertainty(self, model: Any, corpus: Any) -> NDArray[np.float64]:
-        """How much a model doubts its answer to each row."""
+        """The model's uncertainty about each row."""
         raise self._no_queue()
 
     def unit_counts(self, corpus: Any) -> NDArray[np.int64]:
-        """How many tokens, texts ... an annotator reads in each row."""
+        """The number of tokens, texts ... that an annotator reads in each row."""
         return np.ones(size(corpus), np.int64)
 
     def wrong_units(self, model: Any, corpus: Any) -> NDArray[np.int64]:
-        """How many labels of the model's answer to each row an annotator has to correct."""
+        """The number of labels in the model's answer to each row that an annotator has to correct."""
         raise self._no_queue()
 
     def self_labelled(self, model: Any, pool: Any, train: Any) -> tuple[Corpus, NDArray[np.float64]]:
@@ -394,7 +394,7 @@ class Kind(ABC):
         raise ConfigError(f"self-training is for sentences and documents, not for {self.plural}")
 
     def _no_queue(self) -> ConfigError:
-        return ConfigError(f"what to label next is known for sentences and documents, not for {self.plural}")
+        return ConfigError(f"choosing rows to label is for sentences and documents, not for {self.plural}")
 
     # -- lists of the k best answers, for reranking
 
@@ -407,7 +407,7 @@ class Kind(ABC):
     def candidates_to_learn(
         self, model: Path, data: Path, k: int, folds: int, features: str, wrong: float | None, threads: int
     ) -> list[CandidateList]:
-        """Out-of-fold lists for training, by models of the same settings as the one of the file."""
+        """Out-of-fold lists for training, by models with the settings of the model file."""
         raise self._no_lists()
 
     def candidate_features(self, name: str, data: Path) -> Any:
@@ -423,7 +423,7 @@ class Kind(ABC):
         raise self._no_lists()
 
     def _no_lists(self) -> ConfigError:
-        return ConfigError(f"{self.model_name} gives no lists to rerank; a tagger or a parser does")
+        return ConfigError(f"{self.model_name} gives no k-best lists to rerank; use a tagger or a parser")
 
 
 # -- refusing -----------------------------------------------------------------------------------------------------
@@ -459,16 +459,16 @@ def refuse_strange_flags(kind: Kind, request: TrainRequest | PredictRequest | Ex
 
 
 def refuse_other_format(output: Path, layer: str, names: str) -> None:
-    """Raise if a file of this name would not be read as one of ``layer``, as documents call it: tree, links."""
+    """Raise if the format of this file name does not hold a layer of documents: tree, links."""
     suggested = with_extension(output)
     if suggested and not any(layer in format.carries for format in suggested):
         raise ConfigError(
-            f"{output}: its name means the format {suggested[-1].name}, which holds no {layer}; name {names}"
+            f"{output}: by its name the format is {suggested[-1].name}, which holds no {layer}; name {names}"
         )
 
 
 def missed_and_invented(right: Pieces, given: Pieces) -> Counter[Confusion]:
-    """Pieces on one side only; two over the same stretch are a confusion."""
+    """Pieces of one side only; two pieces over the same stretch are a confusion."""
     missed, invented = Counter(right) - Counter(given), Counter(given) - Counter(right)
     found: Counter[Confusion] = Counter()
     for label, begin, end in missed.elements():

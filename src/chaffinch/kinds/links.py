@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from chaffinch.corpus import detect, write
+from chaffinch.corpus.alignment_tsv import read_pairs
 from chaffinch.corpus.losses import Losses
-from chaffinch.corpus.sentence_pairs import read_pairs
 from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators.aligner import Aligner
 from chaffinch.evaluate import Tally, link_tally, score_alignments
@@ -169,7 +169,7 @@ class LinkKind(Kind):
         return Contents((), rows=rows)
 
     def explain(self, model: Aligner, asked: ExplainRequest) -> list[Explanation]:
-        """Explanations of links; --against 2-3 asks about the second word and the third."""
+        """Explanations of links; --against 2-3 asks about the link of word 2 and word 3."""
         if asked.data is None:
             raise DataError("expected a file of sentence pairs for an aligner, got a text")
         link = None if asked.against is None else _link(asked.against)
@@ -242,7 +242,7 @@ def _pairs(path: Path, format: str | None = None) -> list[Document]:
         warn_about_data(str(loss))
     for n, d in enumerate(documents):
         if d.links is None:
-            raise DataError(f"{place(path, n, d)}: has no translation to link")
+            raise DataError(f"{place(path, n, d)}: has no second sentence to link to")
     return documents
 
 

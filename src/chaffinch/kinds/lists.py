@@ -43,7 +43,7 @@ BASES: tuple[Kind, ...] = (TAGS, TREES)  # the kinds whose models give lists
 class ListOptions:
     """Features of candidates."""
 
-    min_count: int = knob(2, "minimum count of a feature; rarer ones are left out", low=1)
+    min_count: int = knob(2, "minimum count of a feature; rarer features are left out", low=1)
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Lists(ExampleLists):
 
 @dataclass(frozen=True)
 class ChoiceScores:
-    """Scores of choices: the share of lists with a best candidate chosen, and mean losses."""
+    """Scores of choices: the share of lists in which a best candidate was chosen, and mean losses."""
 
     lists: int
     scores: Mapping[str, float]
@@ -154,7 +154,7 @@ class ListKind(Kind):
         found = list(read_lists(path))
         for number, one in enumerate(found, 1):
             if any(c.loss is None for c in one.candidates):
-                raise DataError(f"{path}: list {number}: expected a 'loss' of every candidate, to train on")
+                raise DataError(f"{path}: list {number}: expected a 'loss' for every candidate to train on")
         if not found:
             raise DataError(f"{path}: has no list of candidates")
         weight = None
@@ -291,7 +291,7 @@ class ListTestSet(TestSet):
 
 
 def holds_lists(path: Path, format: str | None = None) -> bool:
-    """Whether a file is one of JSON lines whose objects have a list of candidates."""
+    """Whether a file holds JSON lines whose objects have a list of candidates."""
     if format is not None or path.is_dir():
         return False
     start = head(path).lstrip()
@@ -345,7 +345,7 @@ def choice_tally(lists: Sequence[CandidateList], chosen: Sequence[int]) -> Tally
 def _losses(one: CandidateList) -> NDArray[np.float64]:
     if one.losses is None:
         raise DataError(
-            "expected a loss of every candidate, to score the choice, found a candidate without one"
+            "expected a loss for every candidate to score the choice, found a candidate without one"
         )
     return one.losses
 
@@ -358,7 +358,7 @@ def _check_same_lists(
         raise DataError(f"{display_name(a)} has {len(gold)} lists, {display_name(b)} has {len(other)}")
     for n, (x, y) in enumerate(zip(gold, other, strict=True), 1):
         if x.input != y.input or len(x.candidates) != len(y.candidates):
-            raise DataError(f"{display_name(b)}: list {n} differs from that of {display_name(a)}")
+            raise DataError(f"{display_name(b)}: list {n} differs from list {n} of {display_name(a)}")
 
 
 def _chosen(path: str | Path, n: int, one: FileList) -> int:

@@ -1,4 +1,4 @@
-"""What a command asks of a kind: the arguments of train, predict and explain, and options of readers."""
+"""Requests of commands to kinds: the arguments of train, predict and explain, and options of readers."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -61,20 +61,20 @@ class TrainRequest:
 
 @dataclass(frozen=True)
 class Needs:
-    """What training on a sample needs.
+    """The memory and time that training on a sample needs.
 
     memory:       bytes in memory that grow with the data, besides the weights
-    features:     of the sample     growth: the power of the size of the data by which their number grows
-    counted:      how many times the sample features are counted on, at most
-    weight_bytes: of a feature      most: bytes of weights that training from a cache holds
-    blocks:       bytes of the blocks that training from a cache has in memory at a time, if there are as many
+    features:     their number in the sample     growth: the exponent of its growth with the size of the data
+    counted:      maximum multiple of the sample on which features are counted
+    weight_bytes: bytes per feature     most: maximum bytes of weights in training from a cache
+    blocks:       maximum bytes of the blocks that training from a cache holds in memory at a time
     as_blocks:    bytes of the sample as such blocks
-    passes:       what a whole training costs, in trainings of the sample as it was tried
-    each:         bytes of training from a cache that grow with the data without end: dual variables of documents
-    chosen:       bytes of choosing on the sample as training in memory does; up to chosen_up_to times the sample
+    passes:       cost of a whole training on the sample, as a multiple of the trial
+    each:         bytes in training from a cache that grow with the data without limit: dual variables of documents
+    chosen:       bytes of choosing settings on the sample as in memory; done up to chosen_up_to times the sample
     first:        bytes of comparing kinds of features on a sample
-    larger:       the same with n-grams of characters, if these may be chosen
-    beside:       CPU seconds that were spent on anything but the trial
+    larger:       the same with character n-grams, if these may be chosen
+    beside:       CPU seconds spent on anything but the trial
     """
 
     memory: float
@@ -100,7 +100,7 @@ class Needs:
     def cached(self, features: float, times: float) -> float:
         """Bytes that training from a cache needs, for a number of features and a multiple of the sample's data.
 
-        Features are counted first; then there are their index, their weights and the blocks.
+        Features are counted first; then memory holds their index, their weights and the blocks.
         """
         weights = min(features * self.weight_bytes, self.most)
         blocks = max(
@@ -116,12 +116,12 @@ INDEXED = 24  # bytes of a feature in an index
 
 
 class Restart(Exception):
-    """The rows of a file cannot be answered block by block after all."""
+    """Raised if the rows of a file cannot be predicted block by block after all."""
 
 
 @dataclass
 class BlockLayout:
-    """What all blocks of a file have in common."""
+    """Columns, header and remarks that all blocks of a file share."""
 
     columns: tuple[str, ...] = ()
     header: bytes = b""
@@ -136,11 +136,11 @@ class BlockLayout:
 
 @dataclass(frozen=True, kw_only=True)
 class PredictRequest:
-    """What ``chaffinch predict`` was asked for.
+    """The arguments of ``chaffinch predict``.
 
-    rows:   the only rows to answer, in this order; None: all
-    notes:  what each of these rows gets as further fields, if the output has a place for them
-    layout: of a file that is answered block by block
+    rows:   the rows to predict, in this order; None: all
+    notes:  further fields of each of these rows, written if the output can hold them
+    layout: of a file that is predicted block by block
     """
 
     data: Path
@@ -166,7 +166,7 @@ class PredictRequest:
     layout: BlockLayout | None = None
 
     def remark(self, text: str, count: int, of: int, *, always: bool = False) -> None:
-        """Say something of ``{count}`` of ``{of}`` rows: now, or once for all blocks. always: even of none."""
+        """Warn about ``{count}`` of ``{of}`` rows, now or once for all blocks. always: even if the count is 0."""
         if self.layout is not None:
             before = self.layout.remarks.get(text, (0, 0, always))
             self.layout.remarks[text] = before[0] + count, before[1] + of, always
@@ -174,7 +174,7 @@ class PredictRequest:
             warn_about_data(text.format(count=f"{count:,}", of=f"{of:,}"))
 
     def picked(self, items: list[Item]) -> list[Item]:
-        """The rows that were asked for, in that order; without ``rows`` all."""
+        """The requested rows, in that order; without ``rows`` all."""
         return items if self.rows is None else [items[i] for i in self.rows]
 
 
@@ -213,7 +213,7 @@ class ExplainRequest:
 
 
 def reader_options(path: Path, format: str | None = None) -> set[str]:
-    """The options of a file's reader that were given and that it has."""
+    """The names of the options of a file's reader."""
     options = detect(path, format).options
     return set() if options is None else {k.name for k in knobs(options)}
 
@@ -227,5 +227,5 @@ def rows_of(path: Path, options: Mapping[str, Any]) -> list[Document]:
 
 
 def place(path: str | Path, n: int, d: Document) -> str:
-    """``file:line`` of a row, or which item of its file it is."""
+    """``file:line`` of a row, or the number of the item in its file."""
     return f"{display_name(path)}, item {n + 1}" if d.line is None else f"{display_name(path)}:{d.line}"

@@ -1,4 +1,4 @@
-"""Prediction block by block: constant memory, answers as the input comes, rows in the order of the input."""
+"""Prediction block by block: in constant memory, each answer as soon as its row is read, in the order of the input."""
 
 import csv
 import io
@@ -56,14 +56,14 @@ def can_stream(kind: Kind, model: Any, asked: PredictRequest) -> bool:
         return False
     format = detect(asked.data, asked.from_format, texts=kind.plural == "documents").name
     if format == "datasets" and _writes_parquet(asked):
-        return False  # numbers of classes depend on all rows
+        return False  # the ids of classes depend on all rows
     return has_records(format, head(asked.data))
 
 
 def predict_file(
     kind: Kind, model: Any, asked: PredictRequest, on_error: str = "stop", listener: Listener = keep_going
 ) -> None:
-    """Answer one file: block by block if that gives the same answers, else whole."""
+    """Predict one file: block by block if that gives the same answers, else whole."""
     if holds_nothing(asked.data):
         write_nothing(asked.output, asked.to_format)
         return
@@ -74,8 +74,8 @@ def predict_file(
         except Restart:
             if is_stream(asked.data) or is_stream(asked.output) or asked.layout is not None:
                 raise DataError(
-                    f"{display_name(asked.data)}: some rows have other columns than the first; give one file as input "
-                    "and one as output"
+                    f"{display_name(asked.data)}: some rows have other columns than the first; predict one input file "
+                    "into one output file"
                 ) from None
     elif on_error != "stop":
         raise ConfigError("--on-error applies to files of rows whose answers are rows; leave it out")
@@ -85,9 +85,9 @@ def predict_file(
 def predict_stream(
     kind: Kind, model: Any, asked: PredictRequest, on_error: str = "stop", listener: Listener = keep_going
 ) -> None:
-    """Answer a file block by block; what is not wholly written to a file is not written at all.
+    """Predict a file block by block; an output file is written completely or not at all.
 
-    on_error: stop at a row that cannot be read; skip it; or mark it, by the row as it came without an answer
+    on_error: stop at a row that cannot be read; skip it; or mark it: write the row unchanged, without an answer
     """
     if on_error not in ON_ERROR:
         raise ConfigError(f"--on-error must be one of {', '.join(ON_ERROR)}, got {on_error!r}")
@@ -117,7 +117,7 @@ def _writes_parquet(asked: PredictRequest) -> bool:
 
 
 class ParquetBlocks(io.BytesIO):
-    """Joins Parquet files that are written to it, one after the other, into one; their columns must be the same."""
+    """Joins the Parquet files that are written to it into one; their columns must be the same."""
 
     def __init__(self, output: BinaryIO) -> None:
         super().__init__()
@@ -162,7 +162,7 @@ class _StreamedPrediction:
     failures: int = 0
 
     def answer(self, block: RecordBlock, output: BinaryIO) -> None:
-        """One block; if rows of it cannot be read, row by row."""
+        """Predict a block; if some of its rows cannot be read, predict it row by row."""
         try:
             self._write(self._answered(block), output)
         except DataError as e:
@@ -178,7 +178,7 @@ class _StreamedPrediction:
         self.listener(Progress(BYTES, block.end >> 20, self.size, {"MB/s": rate}))
 
     def tell(self) -> None:
-        """Say how many rows failed, and the first of them."""
+        """Warn about the number of failed rows, and show the first."""
         if self.failures:
             done = "left out" if self.on_error == "skip" else "written without an answer"
             rows, were = ("row", "was") if self.failures == 1 else ("rows", "were")
@@ -190,7 +190,7 @@ class _StreamedPrediction:
                 replace(self.request, layout=None).remark(text, count, of, always=always)
 
     def _answered(self, block: RecordBlock) -> bytes:
-        """What the kind writes for a block."""
+        """The bytes that the kind writes for a block."""
         if not block.content.strip() and self.request.from_format not in ("text", *TABLES):
             return b""
         data, target = self.request.data, self.request.output
@@ -222,7 +222,7 @@ class _StreamedPrediction:
 
 
 def _marked(record: bytes, error: str, request: PredictRequest, header: bytes) -> bytes:
-    """A row that could not be read, in the form of the answers: its text as it came, and no answer."""
+    """A row that could not be read, in the format of the answers: its text unchanged, without an answer."""
     text = record.decode(errors="replace").replace("\0", "\ufffd").strip("\r\n")
     rows = request.json or without_packing(request.output.name).endswith(".jsonl")
     if rows or (
@@ -243,7 +243,7 @@ def _marked(record: bytes, error: str, request: PredictRequest, header: bytes) -
 
 
 def _size(path: Path) -> int | None:
-    """Megabytes of a file; None if they are not known."""
+    """Megabytes of a file; None if its size is not known."""
     return (
         None
         if is_stream(path) or without_packing(path.name) != path.name.lower()

@@ -15,7 +15,7 @@ from chaffinch.kinds.unit_labels import UnitLabels
 from chaffinch.learners.dual import DualLogistic
 from chaffinch.text.document import Document
 
-# More strongly regularised than a model for prediction: it must not fit the label errors that it should find.
+# More strongly regularised than a model for prediction, so that it does not fit the label errors that it should find.
 QUICK = DualLogistic(C=3.0)
 HAS, LACKS = "has", "lacks"
 FEWEST_TIMES = 10  # minimum number of texts with a label, and without, for a model to judge it
@@ -26,7 +26,7 @@ class Texts(ExampleLists):
     """Documents to classify.
 
     labels:  one label per text; or a list of them if texts may have several; or a dict of labels and their shares
-    numbers: columns of numbers beside the text, by name     weight: the weight of each text
+    numbers: columns of numbers used with the text, by name     weight: the weight of each text
     """
 
     texts: list[str]
@@ -35,7 +35,7 @@ class Texts(ExampleLists):
     weight: list[float] | None = None
 
     def joined(self, others: Sequence["Texts"]) -> "Texts":
-        """All texts; if some have shares or several labels, all have."""
+        """All texts; if some have shares or several labels, all targets take that form."""
         made = super().joined(others)
         if any(isinstance(y, dict) for y in made.labels):
             return replace(made, labels=[{y: 1.0} if isinstance(y, str) else y for y in made.labels])
@@ -44,7 +44,7 @@ class Texts(ExampleLists):
         return made
 
     def content(self) -> list[Any]:
-        """Texts, labels and what is beside them."""
+        """Texts, labels, numbers and weights."""
         labels = [as_strings(y) for y in self.labels]
         counts = np.array([len(y) for y in labels], dtype=np.int64)
         beside = [

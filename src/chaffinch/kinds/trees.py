@@ -147,7 +147,7 @@ class TreeKind(Kind):
         sentences = words_to_parse(asked.data, asked.from_format)
         if asked.marginals:
             if model.confidence_ is None:
-                warn_about_data("these probabilities of phrases are the model's own: they are not calibrated")
+                warn_about_data("these probabilities of phrases are not calibrated")
             _write_chances(sentences, model.predict_marginals(sentences), asked)
             return
         with writing_text(asked.output) as out:
@@ -175,7 +175,7 @@ class TreeKind(Kind):
         if isinstance(held, PcfgModel):
             for (a, b, c), weight in zip(held.structure.rules.tolist(), held.weights.tolist(), strict=True):
                 rows.setdefault(names[a], []).append((f"{names[b]}  {names[c]}", weight))
-            title = "likeliest rules (log-probability)"
+            title = "most probable rules (log-probability)"
         else:
             assert isinstance(held, SpanParserModel)
             for side, table in (("left", held.fine.left), ("right", held.fine.right)):
@@ -214,7 +214,7 @@ class TreeKind(Kind):
     def candidates_to_learn(
         self, model: Path, data: Path, k: int, folds: int, features: str, wrong: float | None, threads: int
     ) -> list[CandidateList]:
-        """Out-of-fold trees by parsers with the settings of the one of the file."""
+        """Out-of-fold trees by parsers with the settings of the model file."""
         like: Parser = load(model)
 
         def anew() -> Parser:

@@ -1,4 +1,4 @@
-"""Labels of units, for the doctor: what a kind offers so that out-of-fold models can judge its labels."""
+"""The protocol of kinds whose labels out-of-fold models can judge, for the doctor."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from chaffinch.text.document import Document
 
 @dataclass(frozen=True)
 class Doubt:
-    """Adjacent labels that are doubted: the units of a row, and the first token if they are tokens."""
+    """Adjacent doubtful labels: the units of a row, and the first token if they are tokens."""
 
     row: int
     units: NDArray[np.int64]
@@ -25,7 +25,7 @@ class Doubt:
 
 
 class UnitLabels(ABC):
-    """A kind whose labels out-of-fold models can judge; a unit is what has one label: a token, a text."""
+    """A kind whose labels out-of-fold models can judge; a unit has one label: a token, a text."""
 
     @abstractmethod
     def labelled_rows(
@@ -34,7 +34,7 @@ class UnitLabels(ABC):
         """The rows of files whose labels out-of-fold models can judge, and their places: file and document."""
 
     def questions(self, corpus: Any) -> Iterator[tuple[str | None, Any]]:
-        """The questions to models about a corpus: its labels, or for each of several labels whether texts have it."""
+        """The questions to models: the labels of a corpus, or, with several labels per text, each label by itself."""
         yield None, corpus
 
     @abstractmethod

@@ -27,9 +27,9 @@ class WeightColumn:
 
 
 def weights_of(path: Path, documents: Sequence[Document], name: str) -> list[float]:
-    """One weight per document of a file: its field of this name, or the line of the file called so.
+    """One weight per document of a file: its field of this name, or its line in the file of this name.
 
-    A weight is finite and at least 0; DataError says where it is not.
+    A weight is finite and at least 0; otherwise DataError names its place.
     """
     if not any(name in d.fields for d in documents):
         known = sorted({str(field) for d in documents for field in d.fields})
@@ -44,7 +44,7 @@ def weights_of(path: Path, documents: Sequence[Document], name: str) -> list[flo
 
 
 def weighted_table(path: Path, table: TokenTable, name: str) -> TokenTable:
-    """The table with the weight of each sentence: a column that is the same all through a sentence, or a file."""
+    """The table with the weight of each sentence: a column that is constant within a sentence, or a file."""
     if name not in table.columns:
         known = [column for column in table.columns if column not in (WORD, LABEL)]
         return replace(table, weight=np.array(_of_file(path, name, table.n_sentences, known), np.float32))

@@ -1,4 +1,4 @@
-"""Taggers trained on files larger than memory: what that takes, and how it is done."""
+"""Training taggers on files larger than memory, and an estimate of the memory and time it needs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -34,9 +34,9 @@ COPIED = 2  # the tables of a perceptron are in the core and outside it
 def needs_of_sentences(
     corpora: Sequence[TokenTable], recipe: str | None = None, features: Any = None
 ) -> Needs | None:
-    """Two short trainings show how features grow with the data.
+    """Estimate from two short trainings how features grow with the data.
 
-    recipe, features: those that were asked for. Recipes that are not trained from a cache are taken for a CRF.
+    recipe, features: the requested ones. A recipe that is not trained from a cache is estimated as a CRF.
     """
     if len(corpora) < 2:
         return None
@@ -97,6 +97,6 @@ def fit_cached_sentences(
     least = model.encoder.features.min_count
     if least > estimator.config_.min_count:
         remarks.append(
-            f"features that occur fewer than {least} times were left out: there were too many for memory"
+            f"features that occur fewer than {least} times were left out, because all of them do not fit in memory"
         )
     return facts, remarks

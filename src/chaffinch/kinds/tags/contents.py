@@ -20,7 +20,7 @@ Strongest = list[tuple[str, float]]
 
 
 def tagger_contents(tagger: Tagger, top: int, label: str | None) -> Contents:
-    """The strongest features of each label, contexts of labels among them; of a chain its transitions."""
+    """The strongest features of each label, label contexts included, and the transitions of a chain."""
     model: Any = tagger.model_
     if isinstance(model, TwoPassModel):
         model = model.second

@@ -15,8 +15,8 @@ from chaffinch.text.table import TokenTable
 
 LINE_BREAK = Html("<br>")
 LEGEND = (
-    "On each card: when its label was decided, the word, the label, its score then and how sure the tagger was "
-    "(calibrated, unless training was told not to). The darker, the earlier."
+    "Each card shows the step of the decision, the word, the label, its score at that step and the confidence "
+    "(calibrated, unless calibration was switched off in training). Darker cards were decided earlier."
 )
 
 
@@ -25,8 +25,8 @@ class TokenDecision:
     """The decision on one token: the step at which it was labelled (from 1), its score and confidence.
 
     confidence: the softmax of the scores when it was decided, at this label
-    calibrated: the calibrated confidence: of the labels given with 0.9 nine in ten are right; None
-                if the tagger was not calibrated
+    calibrated: the calibrated confidence: nine in ten labels with 0.9 are right; None if the tagger was not
+                calibrated
     rival:      the next best label
     """
 
@@ -39,7 +39,7 @@ class TokenDecision:
     rival: str
 
     @property
-    def honesty(self) -> str:
+    def calibrated_text(self) -> str:
         """The calibrated confidence in words; empty if there is none."""
         return "" if self.calibrated is None else f"calibrated {self.calibrated:.4f}  "
 
@@ -61,7 +61,7 @@ class SentenceDecisions:
         broad = max((len(d.label) for d in self.tokens), default=0)
         rows = [
             f"{d.step:>4}  {d.word:<{width}}  {d.label:<{broad}}  score {d.score:>9.2f}  "
-            f"confidence {d.confidence:.4f}  {d.honesty}ahead of {d.rival}"
+            f"confidence {d.confidence:.4f}  {d.calibrated_text}ahead of {d.rival}"
             for d in self.in_order()
         ]
         return "\n".join([f"{self.search}:", *rows])
@@ -91,7 +91,7 @@ class SentenceDecisions:
                     tag("small", f"{d.score:.1f}, {100 * (d.calibrated or d.confidence):.1f}%"),
                     style=style,
                     title=f"step {d.step}: {d.label} ahead of {d.rival}; score {d.score:.3f}, confidence "
-                    f"{d.confidence:.4f} {d.honesty}".rstrip(),
+                    f"{d.confidence:.4f} {d.calibrated_text}".rstrip(),
                 )
             )
         return tag("div", tag("small", self.search), tag("div", *cards))

@@ -148,7 +148,7 @@ class TagKind(Kind, TokenLabels):
         return {"shares": shares}
 
     def located(self, error: DataError, paths: Sequence[Path], told: Mapping[str, str]) -> DataError:
-        """Gold labels that break a rule are named by file and line."""
+        """The error with file and line, if a gold label breaks a rule."""
         if not isinstance(error, ForbiddenGold):
             return error
         before = 0
@@ -182,7 +182,7 @@ class TagKind(Kind, TokenLabels):
     def made(
         self, recipe: str | None, settings: Mapping[str, Any], features: Any, seed: int, threads: int
     ) -> Tagger:
-        """A tagger; without a recipe and settings of one it chooses what is not given."""
+        """A tagger; without a recipe and settings of a recipe it chooses both."""
         _, further = self.split(
             self.default, {name: value for name, value in settings.items() if name in _FURTHER}
         )
@@ -209,7 +209,7 @@ class TagKind(Kind, TokenLabels):
         estimator.fit(train, shares, dev=dev, on_epoch=on_epoch)
 
     def needs(self, corpora: Sequence[TokenTable], recipe: str | None, features: Any) -> Needs | None:
-        """What training on such sentences takes."""
+        """The memory and time of training on such sentences."""
         return needs_of_sentences(corpora, recipe, features)
 
     def fit_cached(
@@ -277,7 +277,7 @@ class TagKind(Kind, TokenLabels):
         return model.with_rules([*model.rules_, *read_rules(rules)])
 
     def streams(self, model: Tagger) -> bool:
-        """Unless a second pass looks at whole documents."""
+        """Yes, unless a second pass reads whole documents."""
         return not isinstance(model.model_, TwoPassModel)
 
     def predict(self, model: Tagger, asked: PredictRequest) -> None:
@@ -346,7 +346,7 @@ class TagKind(Kind, TokenLabels):
             table, _ = input_table(PredictRequest(data=asked.data, output=Path(STDIO)), model, whole=False)
         elif model.model_.columns != (WORD,):
             raise DataError(
-                f"the model reads the columns {', '.join(model.model_.columns)}, and a text has words alone: "
+                f"the model reads the columns {', '.join(model.model_.columns)}, and a text has only words: "
                 "give a file of columns, or '-'"
             )
         else:
@@ -358,7 +358,7 @@ class TagKind(Kind, TokenLabels):
         """Sentences to tag."""
         return TagTestSet(path, models, told.get("label"))
 
-    # -- choosing what to label next
+    # -- active learning
 
     strategy = "doubt"
 
@@ -371,9 +371,9 @@ class TagKind(Kind, TokenLabels):
         return [" ".join(words) for words in corpus.lists(WORD)]
 
     def uncertainty(self, model: Tagger, corpus: TokenTable) -> NDArray[np.float64]:
-        """The mean entropy of a token's label: doubt per token that an annotator reads.
+        """The mean entropy of the token labels: uncertainty per token that an annotator reads.
 
-        Measured against the entropy of the labelling over the root of the length (Settles and Craven 2008), it reaches
+        Compared with the entropy of the labelling over the root of the length (Settles and Craven 2008), it reaches
         the same score with a few more sentences and a sixth fewer tokens.
         """
         p = model.answering().marginals(corpus, model.threads).astype(np.float64)
@@ -431,7 +431,7 @@ class TagKind(Kind, TokenLabels):
     def candidates_to_learn(
         self, model: Path, data: Path, k: int, folds: int, features: str, wrong: float | None, threads: int
     ) -> list[CandidateList]:
-        """Out-of-fold labellings by taggers with the settings of the one of the file."""
+        """Out-of-fold labellings by taggers with the settings of the model file."""
         file = modelfile.read(model)
         like = Tagger.loaded(file)
 

@@ -25,7 +25,7 @@ SURENESS = "Probability"  # the attribute in the last column of CoNLL-U
 def format_of_spans(output: Path, format: str | None = None, given: Format | None = None) -> Format | None:
     """The named format, or that of the output's name, if it holds texts with spans or tags; None for files of columns.
 
-    given: the format of the input, which the output keeps if it holds tags and its name allows it
+    given: the format of the input; the output keeps it if it holds tags and the output's name allows it
     Other names are refused: the output could not be read again.
     """
     suggested = with_extension(output) if format is None else [named(format)]
@@ -63,7 +63,7 @@ def write_spans(
     if _holds_tags(format) and (scheme is None or "spans" not in format.carries):
         if scored:
             raise ConfigError(
-                f"{output}: {format.name} has no place for probabilities; name a file of columns (tagged.conll), or "
+                f"{output}: {format.name} cannot hold probabilities; name a file of columns (tagged.conll), or "
                 "use --json"
             )
         tagged = zip(documents, readings, strict=True)
@@ -72,7 +72,7 @@ def write_spans(
         return
     if scheme is None:
         raise ConfigError(
-            f"{output}: is a file of spans, and the labels of this model mark none; "
+            f"{output}: is a file of spans, and the labels of this model mark no spans; "
             "name a file of columns, such as tagged.conll"
         )
     found = [spans(labels, scheme) for labels in readings]
@@ -107,7 +107,7 @@ def _holds_tags(format: Format) -> bool:
 
 
 def is_conllu(path: Path, format: str | None = None) -> bool:
-    """Whether a file is CoNLL-U, by the format that was named or else by its name."""
+    """Whether a file is CoNLL-U, by the named format or else by its file name."""
     return conllu.FORMAT in with_extension(path) if format is None else format == conllu.FORMAT.name
 
 
@@ -128,7 +128,7 @@ def write_conllu(
     sureness: Sequence[list[str]] | None,
     output: Path,
 ) -> None:
-    """The documents with the reading in the column of a label, or in the two of one such as ``upos|feats``.
+    """The documents with the labelling in the column of a label, or in two for a label such as ``upos|feats``.
 
     sureness: probabilities as text, which go to the last column as ``Probability=0.9871``
     """

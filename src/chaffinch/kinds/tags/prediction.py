@@ -14,7 +14,7 @@ from chaffinch.text.schemes import OUTSIDE, TokenSpan, scheme_of, spans
 from chaffinch.text.table import TokenTable
 from chaffinch.trust.confidence import SPANS, TOKENS
 
-NO_LABEL = "_"  # fills the columns of labellings that a sentence does not have
+NO_LABEL = "_"  # fills columns if a sentence has fewer labellings
 
 
 def labellings_of(tagger: Tagger, table: TokenTable, asked: PredictRequest) -> list[list[list[str]]]:
@@ -36,7 +36,7 @@ def labellings_of(tagger: Tagger, table: TokenTable, asked: PredictRequest) -> l
             few += len(labels) < wanted
             rows.append(labels[-1:] or [blank])
     if asked.nth is not None:
-        text = f"{{count}} of {{of}} sentences have fewer than {wanted} labellings: the last of theirs is written"
+        text = f"{{count}} of {{of}} sentences have fewer than {wanted} labellings: their last one is written"
         asked.remark(text, few, len(rows))
     return rows
 
@@ -60,8 +60,8 @@ def certain_labellings(tagger: Tagger, table: TokenTable, asked: PredictRequest)
                 kept[span.start : span.end] = [blank] * (span.end - span.start)
         rows.append([kept])
     asked.remark(
-        f"{{count}} of {{of}} {unit} held back: their probability is below {least:.4f}, the least at which "
-        f"out-of-fold {unit} were shown to have a precision of {asked.precision:g}",
+        f"{{count}} of {{of}} {unit} held back: their probability is below {least:.4f}, the lowest threshold "
+        f"at which out-of-fold {unit} have a precision of {asked.precision:g}",
         held_back,
         given,
         always=True,
@@ -111,7 +111,7 @@ def separator_of(table: TokenTable) -> str:
 
 
 def _identity(d: Document) -> dict[str, Any]:
-    """What a prediction keeps of its document."""
+    """The id and the text of a document, which its prediction keeps."""
     return ({} if d.id is None else {"id": d.id}) | {"text": d.text}
 
 
@@ -127,7 +127,7 @@ def sureness(tagger: Tagger, table: TokenTable, labelling: list[list[str]]) -> l
 def decided_probabilities(
     tagger: Tagger, table: TokenTable, found: Sequence[Sequence[TokenSpan]]
 ) -> list[list[float | None]]:
-    """The probability of each span of a sentence, as ``predict_spans`` gives it; None for one that it does not find."""
+    """The probability of each span of a sentence, as ``predict_spans`` gives it; None if it does not find the span."""
     known = [{(s.start, s.end, s.label): s.probability for s in own} for own in tagger.predict_spans(table)]
     return [
         [of_one.get((s.start, s.end, s.label)) for s in own] for of_one, own in zip(known, found, strict=True)

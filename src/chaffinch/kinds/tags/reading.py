@@ -26,7 +26,7 @@ MANY_LABELS = 10
 
 
 def with_tags(d: Document, spans: bool) -> Document | None:
-    """The document with a column of tags, made from its spans if it has none; None if it has no tokens, no tags.
+    """The document with a column of tags, made from its spans if it has none; None if it has no tokens or no tags.
 
     spans: whether the file has spans, so that a document without spans counts as annotated with none
 
@@ -111,7 +111,7 @@ def input_table(asked: PredictRequest, tagger: Tagger, *, whole: bool) -> tuple[
 
 
 def warn_of_swapped_columns(path: Path, table: TokenTable) -> None:
-    """Say so if the words are fewer than the labels, as they are if a file has the labels first."""
+    """Warn if there are fewer words than labels: the labels may be in the first column."""
     words, labels = (len(np.unique(table.columns[name].ids)) for name in (WORD, LABEL))
     if words < labels and labels > MANY_LABELS:
         warn_about_data(
