@@ -192,6 +192,39 @@ def test_a_choice_costs_a_bounded_number_of_trainings(reviews, monkeypatch):
     assert sum(work) < max(10 * one, 2 * documents.LEAST)
 
 
+def of_hits(candidate, hits):
+    """A candidate whose documents are right or wrong; with several labels, kinds are compared by these alone."""
+    none, nowhere = np.zeros((0, 2), np.float32), np.zeros(0, np.int64)
+    return Measured(candidate, hits, none, none, True, nowhere, 3, nowhere, np.zeros(len(hits)))
+
+
+def of_scores(margin, unread=0):
+    """A candidate that is right in 3 of 4 documents by this margin, wrong in the others by 1, and cannot read some."""
+    K = 200 - unread
+    wrong = np.arange(K) % 4 == 3
+    gold = np.zeros((K, 2), np.float32)
+    gold[np.arange(K), np.arange(K) % 2] = 1
+    sign = np.where(np.arange(K) % 2 == 0, 1.0, -1.0) * np.where(wrong, -1.0, margin)
+    scores = np.stack([sign, -sign], axis=1).astype(np.float32) / 2
+    read = np.arange(K)
+    right = np.concatenate([~wrong, np.arange(unread) % 2 == 0]).astype(np.float64)
+    return Measured(None, right, scores, gold, False, read, 3, read, np.full(200, np.log(2)))
+
+
+def test_of_kinds_that_are_equally_often_right_the_one_with_better_probabilities_is_ahead():
+    plain, sure = of_scores(1.0), of_scores(6.0)
+    assert plain.accuracy == sure.accuracy
+    assert sure.surprise() < plain.surprise() - 0.1
+    assert documents._close({"sentences": plain, "questions": sure}, 1.0) == ["questions"]
+
+
+def test_a_kind_of_features_that_few_documents_have_is_not_ahead_on_these():
+    few, all_ = of_scores(6.0, unread=180), of_scores(1.0)
+    assert few.surprises[:20].mean() < all_.surprises[:20].mean()
+    np.testing.assert_allclose(few.surprises[20:], np.log(2))
+    assert documents._close({"words": few, "sentences": all_}, 1.0) == ["sentences"]
+
+
 @pytest.mark.parametrize(("ahead", "expected"), [(8, "questions"), (2, "sentences")])
 def test_the_preferred_kind_of_features_gives_way_to_one_that_is_clearly_ahead(
     monkeypatch, reviews, ahead, expected
@@ -211,9 +244,8 @@ def test_the_preferred_kind_of_features_gives_way_to_one_that_is_clearly_ahead(
     hits_by_kind = {"sentences": sentences, "questions": questions}
 
     def measured(task, held_out, candidate, settings, folds, known=None):
-        none = np.zeros((0, 2), np.float32)
         hits = hits_by_kind.get(candidate.features, np.zeros(200))
-        return Measured(candidate, hits, none, none, False, np.zeros(0, np.int64), 3)
+        return of_hits(candidate, hits)
 
     monkeypatch.setattr(documents, "_measured", measured)
     tasks = []
@@ -239,11 +271,10 @@ def test_the_second_round_keeps_the_preferred_of_two_kinds_that_are_close(
     hits_by_kind = {"sentences": sentences, "questions": questions}
 
     def measured(task, held_out, candidate, settings, folds, known=None):
-        none = np.zeros((0, 2), np.float32)
         hits = hits_by_kind.get(candidate.features, np.zeros(200))
         if len(task.X) == 100:  # the sample cannot tell the two apart
             hits = hits_by_kind["sentences"] if candidate.features in hits_by_kind else np.zeros(200)
-        return Measured(candidate, hits, none, none, False, np.zeros(0, np.int64), 3)
+        return of_hits(candidate, hits)
 
     class Ended(Exception):
         pass
