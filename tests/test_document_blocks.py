@@ -12,8 +12,7 @@ from chaffinch import Classifier, load, modelfile
 from chaffinch.cache import documents as cache_file
 from chaffinch.cache.documents import DocumentCache, DocumentWriter, TextSpool, differences, from_differences
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.learners.block_choice import BlockChoice
-from chaffinch.learners.block_dual import BlockDual
+from chaffinch.learners.block_choice import BlockChoice, BlockDual
 from chaffinch.learners.block_sgd import ExampleBlocks
 from chaffinch.learners.dual import CoordinateDual, DualCrammerSinger, DualLogistic, DualRidge
 from chaffinch.learners.problem import Problem

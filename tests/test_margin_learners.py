@@ -14,9 +14,8 @@ from chaffinch.learners.cutting_plane import NSlack, OneSlack
 from chaffinch.learners.examples import DenseExamples, MonomialExamples
 from chaffinch.learners.exponentiated import ExponentiatedGradient
 from chaffinch.learners.frank_wolfe import FrankWolfe
-from chaffinch.learners.margin import Margin
+from chaffinch.learners.margin import Margin, most_violated_by_slack
 from chaffinch.learners.problem import Problem
-from chaffinch.learners.slack import most_violated_by_slack
 from chaffinch.learners.subgradient import Subgradient
 from chaffinch.scorers import Layout, Linear
 from chaffinch.scorers.dual import KernelChain, Observations, Observed
@@ -74,7 +73,7 @@ def test_smo_on_the_marginals_of_a_chain_reaches_the_same_optimum(least):
     assert records[-1]["gap"] <= 2e-3 * reached
     assert reached <= least["chain"] * (1 + 2e-3 + 1e-4)
     assert all(b["dual"] >= a["dual"] - 1e-5 for a, b in itertools.pairwise(records))
-    with pytest.raises(ConfigError, match="chains of order 1, not of Choice"):
+    with pytest.raises(ConfigError, match="needs a chain of order 1"):
         ChainSmo().fit(choice_problem())
 
 
@@ -142,7 +141,7 @@ def test_settings_that_make_no_sense_are_refused():
         FrankWolfe(C=float("inf")).fit(chain_problem())
     started = chain_problem()
     started.scorer.w[0] = 1
-    with pytest.raises(ConfigError, match="starts from weights of zero"):
+    with pytest.raises(ConfigError, match="must start from weights of zero"):
         Subgradient().fit(started)
 
 

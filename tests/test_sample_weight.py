@@ -116,7 +116,7 @@ def test_hidden_parts_are_weighed_by_the_likelihood_and_not_by_the_perceptron():
     assert reached(hidden) == pytest.approx(repeated, rel=5e-3)
     assert reached(replace(hidden, weight=None)) < 0.8 * repeated
     with pytest.raises(
-        ConfigError, match="no loss that weights of examples could scale; use LatentLikelihood"
+        ConfigError, match="no loss to scale by the weights of examples; use LatentLikelihood"
     ):
         LatentPerceptron().fit(hidden)
 

@@ -361,7 +361,7 @@ def oracle(lists: Sequence[CandidateList]) -> list[Any]:
     for one in lists:
         if one.losses is None:
             raise DataError(
-                "the best candidates are those with the smallest losses: expected losses, got a list without"
+                "expected lists with losses, from which the best candidates follow, got one without"
             )
     return [one.candidates[int(np.argmin(one.losses))] for one in lists]  # type: ignore[arg-type]
 

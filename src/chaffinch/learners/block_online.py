@@ -1,4 +1,4 @@
-"""Online learning of sentences that come in blocks, for training sets that are not in memory."""
+"""Online learning of sentences in blocks, for training sets that are not in memory."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -26,13 +26,13 @@ _NONE = SentenceExamples(
 class BlockOnline(Learner):
     """The updates of an online rule, in the order of :func:`mixtures`, which needs a few blocks in memory at a time.
 
-    Sentences that are in memory as a whole and are given in this order make the same model, bit by bit.
+    Sentences in memory, given in this order, make the same model, bit by bit.
 
-    sizes: int64 [blocks], of sentences that are in memory as a whole; None: the examples are :class:`ExampleBlocks`
+    sizes: int64 [blocks], the sizes of blocks of sentences in memory; None: the examples are :class:`ExampleBlocks`
     """
 
     rule: OnlineLearner = field(default_factory=Perceptron)
-    mixed: int = knob(8, "blocks that are in memory together, their sentences shuffled", low=1)
+    mixed: int = knob(8, "blocks in memory at a time; their sentences are shuffled together", low=1)
     sizes: Any = None
 
     def passes(self, problem: Problem, threads: int = 0, state: State | None = None) -> Iterator[Pass]:

@@ -1,8 +1,8 @@
-"""Stochastic gradient descent over examples that come in blocks, for training sets that are not in memory.
+"""Stochastic gradient descent over examples in blocks, for training sets that are not in memory.
 
-In each pass the blocks are shuffled and taken a few at a time; the examples of these few are shuffled together, so that
-a corpus that is sorted by topic is mixed. The order depends on the seed and the sizes of the blocks alone: examples in
-memory that are given in this order make the same model, bit by bit.
+In each pass the blocks are shuffled and read a few at a time; the examples of these few are shuffled together, so that
+a corpus sorted by topic is mixed. The order depends only on the seed and the sizes of the blocks: examples in memory,
+given in this order, make the same model, bit by bit.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,11 +29,12 @@ _MIXTURE_SEED = 40
 
 @dataclass(frozen=True)
 class ExampleBlocks:
-    """Examples that are made when they are asked for.
+    """Examples that are made on demand.
 
-    sizes: int64 [blocks], how many examples each block has
-    made:  the examples of some blocks, end to end
-    items, key: of all blocks, their tokens or features of documents, and their fingerprint, for training in shards
+    sizes: int64 [blocks], the number of examples of each block
+    made:  returns the examples of some blocks, end to end
+    items: the number of tokens, or of features of documents, of all blocks; for training in shards
+    key:   the fingerprint of all blocks; for training in shards
     """
 
     sizes: NDArray[np.int64]
@@ -102,10 +103,10 @@ def mixtures(sizes: NDArray[np.int64], mixed: int, seed: int, epoch: int) -> lis
 class BlockSgd(Sgd):
     """The steps of :class:`Sgd`, in an order that needs a few blocks in memory at a time.
 
-    sizes: int64 [blocks], of examples that are in memory as a whole; None: the examples are :class:`ExampleBlocks`
+    sizes: int64 [blocks], the sizes of blocks of examples in memory; None: the examples are :class:`ExampleBlocks`
     """
 
-    mixed: int = knob(8, "blocks that are in memory together, their examples shuffled", low=1)
+    mixed: int = knob(8, "blocks in memory at a time; their examples are shuffled together", low=1)
     sizes: Any = None
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
@@ -132,7 +133,7 @@ class BlockSgd(Sgd):
 
 
 class Pace:
-    """The rate of a training, which is shown while a pass runs; it is no part of the history.
+    """The speed of training, shown while a pass runs; it is not part of the history.
 
     >>> list(Pace("sentences")(100))
     ['sentences/s']
@@ -142,13 +143,13 @@ class Pace:
         self._unit, self._began, self._met = unit, monotonic(), 0
 
     def __call__(self, more: int) -> dict[str, float]:
-        """The mean rate after this many more examples."""
+        """The mean speed after this many more examples."""
         self._met += more
         return {f"{self._unit}/s": self._met / max(monotonic() - self._began, 1e-9)}
 
 
 def fits_blocks(learner: BlockSgd, problem: Problem) -> bool:
-    """Blocks of sentences, or sentences in memory with the sizes of blocks, and all sentences alike."""
+    """Whether there are blocks of sentences, or sentences in memory with the sizes of blocks, with equal weights."""
     there = isinstance(problem.examples, ExampleBlocks) or (
         isinstance(problem.examples, SentenceExamples) and learner.sizes is not None
     )
@@ -156,7 +157,7 @@ def fits_blocks(learner: BlockSgd, problem: Problem) -> bool:
 
 
 def block_passes(learner: BlockSgd, problem: Problem, threads: int, state: State | None) -> Iterator[Pass]:
-    """The core's steps. A checkpoint may be written after any mixture of blocks; it holds weights, scale and place."""
+    """The core's steps. A checkpoint may be written after any mixture; it holds weights, scale and position."""
     blocks = isinstance(problem.examples, ExampleBlocks)
     sizes = problem.examples.sizes if blocks else np.asarray(learner.sizes)
     N = len(problem.examples)
@@ -230,7 +231,7 @@ def _native(learner: BlockSgd, problem: Problem, N: int) -> _core.CrfSgd:
 
 
 def ahead(problem: Problem, order: Sequence[Mixture], threads: int) -> Iterator[Any]:
-    """The examples of each mixture; with several threads, the next are made while these are learnt."""
+    """The examples of each mixture; with several threads, the next mixture is made while one is learnt."""
     made = problem.examples.made
     if threads == 1 or not order:
         yield from (made(mixture.blocks) for mixture in order)

@@ -21,25 +21,25 @@ class ChainSmo(MarginLearner):
     """Sequential minimal optimisation for the max-margin Markov network on a chain.
 
         up   = the labelling with the highest score plus cost
-        down = the labelling with the lowest, among those whose parts all have mass
+        down = the labelling with the lowest, among those with mass on all parts
         mass = min(mass of the parts of ``down``, gain / |C_n F_n (up - down)|^2)
         mu_n += mass (parts(up) - parts(down))
 
     The dual of an example is its marginals: of labels [T, Y] and of label pairs at each position [T-1, Y, Y]. On a
-    chain every consistent and non-negative mu is a mixture of labellings. So mass may be taken from a labelling as long
-    as each of its pairs has some, although the mass of a single labelling is never known.
+    chain every consistent and non-negative mu is a mixture of labellings. So mass can be taken from a labelling as long
+    as each of its pairs has some, although the mass of a single labelling is not stored.
 
     Taskar, Guestrin and Koller 2003, section 6 (their pairs differ at one position or two; these are whole labellings).
     """
 
-    turns: int = knob(5, "pairs of labellings moved at each visit of an example at most", low=1)
+    turns: int = knob(5, "maximum number of pairs of labellings moved at each visit to an example", low=1)
 
     def check(self, problem: Problem) -> None:
         """Refuse structures other than first-order chains: only these have this dual."""
         super().check(problem)
         if not isinstance(problem.structure, Chain) or problem.structure.order != 1:
             raise ConfigError(
-                f"ChainSmo climbs the dual of chains of order 1, not of {type(problem.structure).__name__}; "
+                f"ChainSmo needs a chain of order 1, got {type(problem.structure).__name__}; "
                 "use FrankWolfe, NSlack or ExponentiatedGradient"
             )
 
@@ -69,7 +69,7 @@ class ChainSmo(MarginLearner):
         mu: "_Marginals",
         planes: list[Plane],
     ) -> bool:
-        """Move mass between the best pair of labellings; returns whether the dual could rise."""
+        """Move mass between the best pair of labellings; returns whether the dual rose."""
         chain, (x, y) = problem.costed, problem.examples[n]
         potentials = scorer.potentials(x)
         augmented = potentials + chain.cost(potentials.shape, y)
@@ -91,7 +91,7 @@ class ChainSmo(MarginLearner):
 
 
 class _Marginals:
-    """The marginals of labels and label pairs of one example; they begin at its gold labelling."""
+    """The marginals of labels and label pairs of one example; they start at its gold labelling."""
 
     def __init__(self, Y: int, y: NDArray[np.integer]) -> None:
         T = len(y)
@@ -101,7 +101,7 @@ class _Marginals:
         self._chain = Chain(Y)
 
     def worst(self, potentials: Parts) -> NDArray[np.int32]:
-        """The labelling with the lowest score among those whose parts all have mass."""
+        """The labelling with the lowest score among those with mass on all parts."""
         never = -np.inf
         T = len(self.unary)
         unary = np.where(self.unary > LEAST, -potentials["unary"].astype(np.float64), never)

@@ -14,7 +14,7 @@ from chaffinch.scorers import Layout, Linear
 from chaffinch.structures import Choice
 
 LANES = 8
-FOLD_PASSES = 2  # over the other folds, after a fold was forgotten
+FOLD_PASSES = 2  # passes over the other folds after one fold was removed
 
 Which = NDArray[np.int64]
 
@@ -35,9 +35,9 @@ def with_bias(problem: Problem, bias: float | None) -> DocumentExamples:
 class ChoiceWeights:
     """The result of a learner: w [F+1, S], the last row the intercepts.
 
-    link:     how scores become probabilities: ``softmax``; ``sigmoid``, each label separately; ``margin``, whose scale
-              has to be fitted; ``counts``, a softmax of logs that must not be rounded
-    counts:   of a learner that counts: features by label, and documents by label
+    link:     how scores become probabilities: ``softmax``; ``sigmoid``, each label separately; ``margin``, with a scale
+              to be fitted; ``counts``, a softmax of logs that must not be rounded
+    counts:   the counts of naive Bayes: features by label, and documents by label
     held:     held-out documents, and ``held_scores`` [held, Y], their scores before they were trained on
     """
 
@@ -60,7 +60,7 @@ def with_intercepts(made: ChoiceWeights, bias: float) -> ChoiceWeights:
 
 
 def weights_of_scorer(scorer: Linear, link: str, bias: float) -> ChoiceWeights:
-    """The weights of the generic loops as a table of their own."""
+    """The weights of a generic loop's scorer as a table."""
     block = scorer.layout["choice"]
     table = scorer.w[: block.size].reshape(block.rows, block.stride)
     return with_intercepts(ChoiceWeights(table.astype(np.float32), link), bias)
@@ -100,8 +100,8 @@ def out_of_fold_scores(
 ) -> tuple[Which, NDArray[np.float32]] | None:
     """Every document and its out-of-fold scores [N, Y]: the solver forgets its fold and makes a few more passes.
 
-    The solver starts where training ended, so a fold costs a few passes instead of a training. It cannot be used after.
-    None if there are too few documents.
+    The solver starts where training ended, so a fold costs a few passes instead of a training. It cannot be used
+    afterwards. None if there are too few documents.
     """
     data: DocumentExamples = problem.examples
     N = len(data)

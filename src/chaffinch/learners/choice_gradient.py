@@ -165,7 +165,7 @@ class ChoicePerceptron(Learner):
         return self.as_sgd().started(F, Y)
 
     def as_sgd(self) -> ChoiceSgd:
-        """Its steps as those of SGD: of length one, on mistakes only."""
+        """The same steps as SGD: of length one, on mistakes only."""
         return ChoiceSgd(loss="perceptron", rate=1.0, **vars(self))
 
 
@@ -173,8 +173,8 @@ class ChoicePerceptron(Learner):
 class ChoiceBatch(Learner):
     """min over w of  sum_n c_n loss_n(w) + l2 |w|^2 / 2 + l1 |w|_1.
 
-    The loss is that of multinomial logistic regression, or of one logistic regression per label if documents
-    have several. Both penalties together are the elastic net.
+    The loss is multinomial logistic, or one binary logistic loss per label if documents have several labels. Both
+    penalties together are the elastic net.
     """
 
     l1: float = knob(0.0, "L1 penalty: makes most weights zero", low=0.0)
@@ -267,7 +267,7 @@ class SgdRun:
         self._epochs = epochs
 
     def raw(self, average: bool) -> NDArray[np.float32]:
-        """The weights or their mean so far, the last row that of the bias feature."""
+        """The weights or their mean so far; the last row belongs to the bias feature."""
         w = self._w.copy()
         if average:
             self._native.average(self._w, w)
@@ -284,7 +284,7 @@ class SgdRun:
         loss = self._native.run(
             data.rows(), data.targets(), importance(problem), order, size, rates, threads, self._w
         )
-        # Here, so that reading the weights between passes does not change the result.
+        # After every pass, so that reading the weights between passes does not change the result.
         self._native.settle(self._w)
         self._documents += len(order)
         self._epochs += 1

@@ -1,4 +1,4 @@
-"""User-defined costs: a structure with another loss than its own."""
+"""User-defined costs, which replace a structure's own."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ Cost = Callable[[Shape, Any], Parts]
 
 
 class Costed:
-    """A structure with another cost; everything else, oracles included, is the structure's own.
+    """A structure with another cost; everything else, including its oracles, stays.
 
-    The cost is any function of a shape and a gold answer whose parts are zero on those of the gold answer and not
-    negative elsewhere: then cost-augmented search is the structure's own argmax.
+    The cost is any function from a shape and a gold answer to parts that are zero on the gold answer and not negative
+    elsewhere: cost-augmented search is then the structure's own argmax.
 
     >>> from chaffinch.structures import Choice
     >>> careful = Costed(Choice(3), label_costs([[0, 1, 5], [1, 0, 1], [1, 1, 0]]))
@@ -70,10 +70,10 @@ def label_costs(table: Sequence[Sequence[float]] | NDArray[Any]) -> LabelCosts:
 
 @dataclass(frozen=True)
 class PlaceCosts:
-    """The softmax margin of segments, token by token: ``margin`` for each token in another place than gold's.
+    """The softmax margin of segments, token by token: ``margin`` for each token with a wrong place.
 
-    A place is the label and where in its segment the token stands. A token of a gold segment that is left outside
-    (label 0) costs ``recall`` times as much.
+    A place is the label of a token and its position in the segment. A token of a gold segment that is tagged as
+    outside (label 0) costs ``recall`` times as much.
     """
 
     margin: float

@@ -2,8 +2,8 @@
 
     p(x, y) = q(y_1|START) e(x_1|y_1) q(y_2|y_1) e(x_2|y_2) ... q(STOP|y_T)
 
-Everything returned is a log-probability, so the score of a labelling is log p(x, y). Words come as symbols:
-integers; the caller knows their order and their ladders of wider symbols, this file only their counts.
+Everything returned is a log-probability, so the score of a labelling is log p(x, y). Words are integers (symbols);
+the caller defines their order and their ladders of wider symbols, this file uses only their counts.
 """
 
 from dataclasses import dataclass
@@ -36,13 +36,13 @@ class Transitions:
 
 @dataclass(frozen=True)
 class SymbolCounts:
-    """How often each symbol was seen with each label.
+    """The counts of each symbol with each label.
 
-    counts: [S, Y]; the first ``words`` rows are words, the rest rungs, which hold the counts of the rare words
-            below them, each rare word being counted in every rung of its ladder
-    direct: [S, Y] the same, but a word that is not a symbol of its own is counted in its narrowest rung only
+    counts: [S, Y]; the first ``words`` rows are words, the rest rungs. A rung holds the counts of the rare words below
+            it: a rare word is counted in every rung of its ladder
+    direct: [S, Y] the same, but a word that is not a symbol itself is counted in its narrowest rung only
     parent: [S] the next wider symbol, -1 for the widest
-    labels: [Y] how often each label was seen
+    labels: [Y] the count of each label
     """
 
     counts: Matrix
@@ -80,7 +80,7 @@ def transitions_of_counts(
     else:
         q3 = smoothed(trigrams.reshape(-1, Y + 1), smoothing, amount).reshape(trigrams.shape)
     log_q3 = _log(q3)
-    # A sentence of one label ends by q(STOP|START, y); longer ones by `last`, which takes that back.
+    # A sentence of one label ends with q(STOP|START, y); longer ones with `last`, from which that is subtracted.
     end = log_q3[Y, :Y, Y]
     return Transitions(
         start=log_q3[Y, Y, :Y],
@@ -113,9 +113,9 @@ def emissions_by_rule(symbols: SymbolCounts, rule: str, amount: float) -> Matrix
 def emissions_by_class(symbols: SymbolCounts, smoothing: str, amount: float) -> Matrix:
     """log e(s|y) [S, Y] over words and the narrowest rungs of rare words, smoothed as one distribution per label.
 
-    The widest rung stands for an unknown word. It is an outcome that a smoothing gives mass to even
-    if no rare word ended in it: otherwise a discount would go to known words alone. Any other rung that no rare word
-    ended in scores as its parent does. Without smoothing, such rungs score as all rare words below them do.
+    The widest rung stands for an unknown word. Smoothing gives it mass even if no rare word ended in it: otherwise a
+    discount would go to known words alone. Any other rung that no rare word ended in gets the score of its parent.
+    Without smoothing, these rungs get the score of all rare words below them.
     """
     used = symbols.direct.sum(axis=1) > 0
     table = np.zeros_like(symbols.direct)
@@ -139,9 +139,9 @@ def emissions_by_ladder(
 
         p(y|s) = (c(s, y) + k p(y|parent of s)) / (c(s) + k)        e(s|y) = p(s) p(y|s) / p(y)
 
-    p(y) is the label's relative frequency (Brants 2000): if it included unseen words, e would sum to exactly
-    one over the symbols, but tagging is worse. The strengths k of words and of rungs are those given, or those under
-    which left-out words are most likely. Returns the table and the two strengths.
+    p(y) is the label's relative frequency (Brants 2000): if it included unseen words, e would sum to exactly one over
+    the symbols, but tagging would be worse. The strengths k of words and of rungs are given, or maximise the
+    leave-one-out likelihood. Returns the table and the two strengths.
     """
     levels = _levels(symbols.parent)
     rung_levels = [level[level >= symbols.words] for level in levels]

@@ -154,7 +154,7 @@ class OneSlack(MarginLearner):
     searching at the programme's weights oscillates. The learner returns the best weights. There are at most as many
     planes as passes, so the programme is small. Needs a MaxOracle.
 
-    Joachims, Finley and Yu 2009, algorithm 3; where to search: Franc and Sonnenburg 2009.
+    Joachims, Finley and Yu 2009, algorithm 3; the point of the search: Franc and Sonnenburg 2009.
     """
 
     rescale: str = knob("margin", "rescale the margin or the slack by the cost", choices=RESCALINGS)

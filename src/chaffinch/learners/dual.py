@@ -116,7 +116,7 @@ def _unit(Y: int, y: int) -> Parts:
 
 @dataclass(frozen=True, kw_only=True)
 class DualMargin(CoordinateDual):
-    """The same for margins, whose scores have no scale of their own."""
+    """A dual learner of margins: its scores have no natural scale, so folds calibrate them."""
 
     folds: int = knob(
         3,
@@ -179,12 +179,12 @@ class DualRest(_OneVsRest, DualMargin):
     loss: str = knob("squared-hinge", "loss of a margin below one", choices=tuple(LOSSES))
 
     def margin_loss(self) -> str:
-        """The loss that is set."""
+        """The knob ``loss``."""
         return self.loss
 
     @property
     def certified(self) -> bool:  # type: ignore[override]
-        """The gap of a regression is evaluated only if one is set."""
+        """Whether the gap is evaluated after the last pass: not for a regression, unless ``gap`` is set."""
         return self.loss != "squared"
 
     def check(self, problem: Problem) -> None:
@@ -226,7 +226,7 @@ class DualCrammerSinger(DualMargin):
 
         primal  P = |w|^2 / 2 + C sum_n (max_y (w_y.x_n + [y != y_n]) - w_{y_n}.x_n)
         dual    D = sum_n a_n(y_n) - |w|^2 / 2,     w_y = sum_n a_n(y) x_n,   sum_y a_n(y) = 0,   a_n(y) <= C [y = y_n]
-                squared hinge: C times the square of what is summed;  a_n(y_n)^2 / 4C off the dual, a_n(y) <= 0 else
+                squared hinge: C times the square of each summand;  a_n(y_n)^2 / 4C off the dual, a_n(y) <= 0 else
 
     Crammer and Singer 2001, by the sequential dual method of Keerthi et al. 2008.
     """
@@ -339,11 +339,11 @@ class DualLogistic(CoordinateDual):
 
 
 class GapWatch:
-    """When to evaluate the gap next: at the pass that should close it, and never much later.
+    """Decides when to evaluate the gap: at the pass that should close it, and never much later.
 
-    A pass sums each example's share of the gap at the weights of that moment, together about the gap that the previous
-    pass left. So the gap after this pass is what the next pass would sum: smaller by the factor between this pass
-    and the previous one.
+    A pass sums each example's share of the gap at the weights of its visit, together about the gap that the previous
+    pass left. So the gap after this pass is estimated as the sum of the next pass: smaller than this one by the
+    factor between this pass and the previous one.
     """
 
     def __init__(self, wanted: float | None) -> None:
@@ -353,7 +353,7 @@ class GapWatch:
         self._looked = 0  # the pass of the last evaluation
 
     def due(self, epoch: int, met: float) -> bool:
-        """Whether to evaluate the gap after this pass, which summed this gap; called once for each pass."""
+        """Whether to evaluate the gap after this pass; met: the gap that it summed. Called once for each pass."""
         before, self._met = self._met, met
         self._primal = self._primal or met / FIRST_MET
         if self.wanted is None or epoch == 1:

@@ -1,4 +1,4 @@
-"""Examples stored end to end in arrays, as sequences of pairs of x and gold y that any learner can read."""
+"""Examples stored end to end in arrays; each is a sequence of pairs of x and gold y, which any learner can read."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -133,8 +133,8 @@ class CrfExamples(SentenceExamples):
 
     soft:         float32 [T, Y], probabilities of the labels instead of y; None: y is certain
     allowed:      uint8 [T, Y], which labels a token may have; None: y alone
-    offset:       float32 [T, Y], what is added to the scores
-    observed:     int32 [T, templates], rows of weights on pairs of labels; observations: how many there are of each
+    offset:       float32 [T, Y], added to the scores
+    observed:     int32 [T, templates], rows of weights on label pairs; observations: the number of rows per template
     trainable:    uint8 [size of w], which weights move; None: all
     """
 
@@ -261,8 +261,9 @@ class DocumentExamples:
     """Documents over F features and Y labels; as examples, rows of numbers with the bias as one more feature.
 
     ptr, ids, values: rows as CSR, int64 [N+1], int32 [nnz], float32 [nnz] or None if every value is 1
-    factors:    instead of values, float32 [F] and [N]: each is that of its feature times that of its row; or None
-    label_ptr, labels: the labels of each document as CSR; one each, unless there are several
+    factors:    instead of values, float32 [F] and [N]: a value is the factor of its feature times that of its row; or
+                None
+    label_ptr, labels: the labels of each document as CSR; one each, unless documents have several
     soft:       target distributions float32 [N, Y] instead of the labels; or None
     bias:       the value of the constant feature
     """
@@ -323,7 +324,7 @@ class DocumentExamples:
         return explicit_values(self)
 
     def targets(self) -> NDArray[np.float32]:
-        """q [N, Y]: the soft targets, or one where a document has a label."""
+        """q [N, Y]: the soft targets, or 1 for the labels of a document and 0 for others."""
         if self.soft is not None:
             return self.soft
         q = np.zeros((len(self), self.Y), dtype=np.float32)

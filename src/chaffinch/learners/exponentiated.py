@@ -24,14 +24,14 @@ class ExponentiatedGradient(MarginLearner):
         w       -= C_n F_n (change of mu_n)
 
     This is a multiplicative step on the probability of every labelling, written in parts. A step that does not raise
-    the dual is undone and its rate halved; after a step that does, the rate grows. Marginals begin near the gold
-    answer; ``start`` says how near. Needs a SumOracle.
+    the dual is undone and its rate halved; after a step that does, the rate grows. Marginals start near the gold
+    answer, by ``start``. Needs a SumOracle.
 
     Bartlett, Collins, Taskar and McAllester 2004; Collins et al. 2008.
     """
 
-    start: float = knob(3.0, "log-odds by which a gold part leads at first", low=0.0)
-    rate: float = knob(1.0, "of the first step", low=1e-9)
+    start: float = knob(3.0, "initial log-odds of a gold part", low=0.0)
+    rate: float = knob(1.0, "initial step size", low=1e-9)
 
     oracle = "logsum"
     alternatives = ("FrankWolfe", "NSlack", "Subgradient")

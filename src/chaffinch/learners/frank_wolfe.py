@@ -26,8 +26,8 @@ class FrankWolfe(MarginLearner):
         step  = min(1, gap_n / |C_n F_n (s - d_n)|^2)
         d_n  += step (s - d_n),    w += step C_n F_n (s - d_n)
 
-    Each example keeps one plane d_n in part space. Examples are visited in an order that the seed decides, or (gap)
-    sampled in proportion to their last gap. The mean of w weights step k by k. Needs a MaxOracle.
+    Each example keeps one plane d_n in part space. Examples are visited in a random order, or (gap) sampled in
+    proportion to their last gap. The mean of w weights step k by k. Needs a MaxOracle.
 
     Lacoste-Julien et al. 2013, algorithm 4; gap sampling and caching: Osokin et al. 2016.
 
@@ -101,7 +101,7 @@ class Blocks:
         return self.margin.scorer(self._answer())
 
     def objective(self) -> Any:
-        """Primal and dual of the weights that ``scorer`` gives."""
+        """Primal and dual of the weights that ``scorer`` returns."""
         planes = self._answer()
         objective, gaps = self.margin.objective(self.margin.scorer(planes), planes)
         if not self.learner.average:

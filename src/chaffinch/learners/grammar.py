@@ -28,8 +28,8 @@ Weights = dict[str, float]
 class CountedGrammar:
     """Logarithms of probabilities.
 
-    rules: of each rule   top: of each label of the whole
-    words: of each known word, its symbols   forms: of each form of unknown words   unknown: of any other word
+    rules: of each rule   top: of each label of a whole tree
+    words: of the symbols of each known word   forms: of each form of unknown words   unknown: of any other word
     """
 
     rules: dict[Rule, float]
@@ -169,7 +169,7 @@ def _tags(symbols: Mapping[str, int]) -> Counter[str]:
 
 
 def _without_parents(symbol: str) -> tuple[str, str]:
-    """A symbol without the labels above it, and these."""
+    """A symbol without the labels above it, and those labels."""
     name, _, note = symbol.partition("(")
     kept, mark, parents = note.partition(ABOVE)
     bare = f"{name}({kept.strip()}" if kept.strip() else name

@@ -20,7 +20,7 @@ from chaffinch.search import Beam, EasiestFirst, IncrementalChain, LeftToRight
 from chaffinch.search.legality import State
 from chaffinch.structures import Parts
 
-STRETCH = 512  # positions of a long sentence among which easiest-first search chooses while it learns
+STRETCH = 512  # easiest-first training chooses among this many positions of a long sentence at a time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,18 +54,11 @@ class SearchLearner(Learner):
             for n in example_order(len(problem.examples), self.rule.seed, number).tolist():
                 x, y = problem.examples[n]
                 sentence = _PartialLabelling(problem.structure, weights, x, importance[n])
-                self.learn(sentence, y.tolist(), number, draws, tally)
+                self.learn(_Visit(sentence, y.tolist(), number, draws, tally))
             yield self.epoch(number, tally, weights.scorer)
 
     @abstractmethod
-    def learn(
-        self,
-        sentence: "_PartialLabelling",
-        y: list[int],
-        epoch: int,
-        draws: Iterator[float],
-        tally: "EpochTally",
-    ) -> None:
+    def learn(self, visit: "_Visit") -> None:
         """Learn from one sentence."""
 
     def epoch(self, number: int, tally: "EpochTally", scorer: Callable[[], ContextScorer]) -> Pass:
@@ -83,7 +76,7 @@ class DecisionLearner(SearchLearner):
         then t is decided: y_hat with probability ``own``, else y_t
 
     With updates anywhere, w moves towards the best correct choice of all positions, and the search chooses again, at
-    most ``tries`` times (Goldberg and Elhadad 2010). In the first epoch no wrong choice stays.
+    most ``tries`` times (Goldberg and Elhadad 2010). In the first epoch no wrong choice is kept.
     """
 
     own: float = knob(
@@ -103,33 +96,21 @@ class DecisionLearner(SearchLearner):
         """The probability in an epoch, counted from 1."""
         return 0.0 if self.anywhere and epoch == 1 else self.own
 
-    def learn(
-        self,
-        sentence: "_PartialLabelling",
-        y: list[int],
-        epoch: int,
-        draws: Iterator[float],
-        tally: "EpochTally",
-    ) -> None:
+    def learn(self, visit: "_Visit") -> None:
         """Decision by decision."""
-        own = self.own_in(epoch)
+        sentence, y = visit.sentence, visit.y
         if isinstance(sentence.chain.search, LeftToRight):
-            self._learn_forward(sentence, y, own, draws, tally)
+            self._learn_forward(visit)
             return
         for t, label in enumerate(sentence.known):
             sentence.decided[t] = label
         for first in range(0, len(y), STRETCH):
             stretch = range(first, min(len(y), first + STRETCH))
-            self._learn_stretch(sentence, stretch, y, own, draws, tally)
+            self._learn_stretch(visit, stretch)
 
-    def _learn_forward(
-        self,
-        sentence: "_PartialLabelling",
-        y: list[int],
-        own: float,
-        draws: Iterator[float],
-        tally: "EpochTally",
-    ) -> None:
+    def _learn_forward(self, visit: "_Visit") -> None:
+        sentence, y, epoch, draws, tally = visit
+        own = self.own_in(epoch)
         for t, known in enumerate(sentence.known):
             label = known
             if known < 0:
@@ -141,16 +122,9 @@ class DecisionLearner(SearchLearner):
                 sentence.weights.steps += 1
             sentence.decided[t] = label
 
-    def _learn_stretch(
-        self,
-        sentence: "_PartialLabelling",
-        stretch: range,
-        y: list[int],
-        own: float,
-        draws: Iterator[float],
-        tally: "EpochTally",
-    ) -> None:
-        tries = 0
+    def _learn_stretch(self, visit: "_Visit", stretch: range) -> None:
+        sentence, y, epoch, draws, tally = visit
+        own, tries = self.own_in(epoch), 0
         while (t := sentence.easiest(stretch)) is not None:
             scores = sentence.scores(t)
             choice, rival = int(scores.argmax()), self._rival(scores, y[t])
@@ -174,7 +148,7 @@ class DecisionLearner(SearchLearner):
             tries = 0
 
     def _rival(self, scores: NDArray[np.float32], gold: int) -> int:
-        """The label to move away from: gold if nothing is to be learnt."""
+        """The label to move away from; gold if there is nothing to learn."""
         return int((scores + (np.arange(len(scores)) != gold) * np.float32(self.rule.augmented)).argmax())
 
 
@@ -196,15 +170,9 @@ class PrefixLearner(SearchLearner):
 
     searches = (Beam,)
 
-    def learn(
-        self,
-        sentence: "_PartialLabelling",
-        y: list[int],
-        epoch: int,
-        draws: Iterator[float],
-        tally: "EpochTally",
-    ) -> None:
+    def learn(self, visit: "_Visit") -> None:
         """The update of one sentence, if there is any."""
+        sentence, y, tally = visit.sentence, visit.y, visit.tally
         tally.decisions += len(y)
         y_hat = self._violation(sentence, y)
         if y_hat is not None:
@@ -238,6 +206,16 @@ class EpochTally:
     mistakes: int = 0
 
 
+class _Visit(NamedTuple):
+    """A sentence to learn from in an epoch, counted from 1; draws: uniform numbers, shared by all sentences."""
+
+    sentence: "_PartialLabelling"
+    y: list[int]
+    epoch: int
+    draws: Iterator[float]
+    tally: EpochTally
+
+
 class _Prefix(NamedTuple):
     score: float
     labels: list[int]
@@ -245,7 +223,7 @@ class _Prefix(NamedTuple):
 
 
 class _Weights:
-    """Weights that move online, their mean over the steps, and rows hidden until they had enough updates."""
+    """Online weights, their mean over the steps, and rows that are hidden until they have had enough updates."""
 
     def __init__(self, scorer: ContextScorer, rule: OnlineLearner, min_updates: int) -> None:
         self.start, self.rule, self.enough = scorer, rule, min_updates
@@ -290,7 +268,7 @@ class _Weights:
 
 
 class _PartialLabelling:
-    """A sentence being labelled: what is decided (-1: not yet), and what undecided positions score."""
+    """A partly labelled sentence: its decided labels (-1: undecided), and the scores of undecided positions."""
 
     def __init__(self, chain: IncrementalChain, weights: _Weights, x: ContextFeatures, weight: float) -> None:
         self.chain, self.weights, self.x, self.weight = chain, weights, x, weight
@@ -336,7 +314,7 @@ class _PartialLabelling:
         return best
 
     def best_correct(self, stretch: range, y: Sequence[int], t: int) -> int:
-        """The undecided position whose correct label is legal and scores highest; t if there is none."""
+        """The undecided position at which the correct label is legal and has the highest score; t if there is none."""
         gold = [(p, float(self.scores(p)[y[p]])) for p in stretch if self.decided[p] < 0]
         legal = [(p, score) for p, score in gold if score > -np.inf]
         return max(legal, key=lambda found: found[1])[0] if legal else t
@@ -379,7 +357,7 @@ class _PartialLabelling:
         self.weights.update(x, delta, cost, self.weight)
 
     def extend(self, beam: list[_Prefix], gold: int | None) -> list[_Prefix]:
-        """The best prefixes that are one label longer. gold: labels other than it score one more; None: none does."""
+        """The best prefixes that are one label longer. gold: all other labels get a bonus of 1; None: no bonus."""
         t, width = len(beam[0].labels), getattr(self.chain.search, "width", 1)
         offers = self._offers(beam, t, gold, True) or self._offers(beam, t, gold, False)
         offers.sort(key=lambda offer: (-offer[0], offer[1], offer[2]))
@@ -411,7 +389,7 @@ class _PartialLabelling:
 
 
 def _kept(label: int, gold: int, own: float, draws: Iterator[float], tally: EpochTally) -> int:
-    """The label that becomes context: the model's own if it is right, or with probability own; else gold."""
+    """The label that becomes context: the model's own if it is right, or with probability ``own``; otherwise gold."""
     tally.decisions += 1
     if label == gold:
         return gold

@@ -21,7 +21,7 @@ from chaffinch.structures import Choice
 class GramExamples:
     """N objects and a kernel; x is the number of an object.
 
-    objects:    as the kernel prepared them
+    objects:    prepared by the kernel
     y:          int32 [N], of Y labels
     megabytes:  memory for rows of the Gram matrix
     """
@@ -72,7 +72,7 @@ def kernel_problem(
 
 
 def taken(problem: Problem, which: NDArray[np.int64]) -> Problem:
-    """The problem of some of the objects; their Gram matrix is a slice of the whole one, if that is in memory."""
+    """The problem of some of the objects; their Gram matrix is a slice of the whole matrix, if that is in memory."""
     data: GramExamples = problem.examples
     part = replace(data, objects=data.objects.taken(which), y=data.y[which])
     if data.rows.fits:
@@ -85,7 +85,7 @@ def taken(problem: Problem, which: NDArray[np.int64]) -> Problem:
 class KernelMachine:
     """The result of a learner: a scorer of new objects, and its support, the training objects that it uses.
 
-    link: ``margin``, whose scale has to be fitted, or ``shares``, which are probabilities already
+    link: ``margin``, with a scale to be fitted, or ``shares``, which are probabilities already
     """
 
     scorer: Any
@@ -141,7 +141,7 @@ class KernelChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class MarginChoice(KernelChoice):
-    """The same for machines whose scores need calibration."""
+    """The kernel of a machine with scores that need calibration."""
 
     folds: int = knob(
         3,
@@ -153,7 +153,7 @@ class MarginChoice(KernelChoice):
 
 @dataclass(frozen=True, kw_only=True)
 class NearestNeighbours(KernelChoice, CountLearner):
-    """The label that most of the k nearest training objects have.
+    """The most frequent label among the k nearest training objects.
 
     d(x, x_i)^2 = k(x, x) + k(x_i, x_i) - 2 k(x, x_i):  the distance of phi(x) and phi(x_i)
 

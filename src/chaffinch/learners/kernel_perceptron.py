@@ -23,7 +23,7 @@ class KernelPerceptron(MarginChoice, Learner):
     """The perceptron with mistake counts alpha_i(y) instead of weights.
 
         y_hat = argmax_y sum_i alpha_i(y) k(x_i, x_n)
-        alpha_n(y_n) += 1,   alpha_n(y_hat) -= 1        where y_hat is not y_n (as much as x_n counts, if not 1)
+        alpha_n(y_n) += 1,   alpha_n(y_hat) -= 1        if y_hat is not y_n (the weight of x_n instead of 1)
 
     With the linear kernel it makes the same predictions as the perceptron on weights. The answer is the last
     hypothesis, the mean of all, or the votes of all (Freund and Schapire 1999). With a budget, a support example is

@@ -25,8 +25,8 @@ class KernelSvm(MarginChoice, Learner):
         primal  P = |w|^2 / 2 + C sum_n max(0, 1 - t_n (w.phi(x_n) + b))
         dual    D = sum_n a_n - 1/2 sum_nm a_n a_m t_n t_m k(x_n, x_m),     0 <= a_n <= C,   sum_n t_n a_n = 0
 
-    Sequential minimal optimisation (Platt 1998) with working sets by the second order (Fan, Chen and Lin 2005) and
-    shrinking. At the optimum P = D; the gap P - D is reported on the way.
+    Sequential minimal optimisation (Platt 1998) with second-order working set selection (Fan, Chen and Lin 2005) and
+    shrinking. At the optimum P = D; each pass reports the gap P - D.
 
     >>> from chaffinch.kernels import Rbf
     >>> from chaffinch.learners.kernel_choice import kernel_problem

@@ -39,7 +39,7 @@ class Latent(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Refined:
-    """Hidden labels, each of which shows a visible one: label h of the structure shows ``shows[h]``.
+    """Hidden labels, each of which shows a visible one: hidden label h shows ``shows[h]``.
 
     >>> from chaffinch.structures import Chain
     >>> refined = Refined(Chain(3), np.array([0, 1, 1]))  # label 1 has two hidden kinds
@@ -77,10 +77,12 @@ class _LatentLearner(Learner):
     """Random restarts: each starts from small random weights, which break the symmetry between hidden labels."""
 
     epochs: int = knob(20, "passes over the training data", low=1)
-    seed: int = knob(0, "decides the order of the examples and the first weights", low=0)
-    noise: float = knob(0.1, "size of the random weights at first: equal kinds would stay equal", low=0.0)
+    seed: int = knob(0, "seed of the order of the examples and of the initial weights", low=0)
+    noise: float = knob(
+        0.1, "size of the random initial weights, which break the symmetry of labels", low=0.0
+    )
 
-    restarts: int = knob(5, "random beginnings; the one that ends best on the training data is kept", low=1)
+    restarts: int = knob(5, "random restarts; the best on the training data is kept", low=1)
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
         """The passes of all restarts; the model of each pass is the best so far."""
@@ -134,7 +136,7 @@ class LatentPerceptron(_LatentLearner):
         """Refuse example weights."""
         if problem.weight is not None:
             raise ConfigError(
-                "LatentPerceptron has no loss that weights of examples could scale; use LatentLikelihood"
+                "LatentPerceptron has no loss to scale by the weights of examples; use LatentLikelihood"
             )
 
     def _epochs(self, problem: Problem, scorer: Linear) -> Iterator[tuple[str, float, Callable[[], Linear]]]:
@@ -225,7 +227,7 @@ class LatentLikelihood(_LatentLearner):
     """
 
     c2: float = knob(0.01, "L2 penalty c2 |w|^2", low=0.0)
-    rate: float = knob(0.5, "the first step size; it falls linearly to zero", low=0.0)
+    rate: float = knob(0.5, "initial step size; it falls linearly to zero", low=0.0)
 
     def _epochs(self, problem: Problem, scorer: Linear) -> Iterator[tuple[str, float, Callable[[], Linear]]]:
         require(self, "logsum", problem.structure.structure, ("LatentPerceptron",))

@@ -1,4 +1,4 @@
-"""Learners: frozen dataclasses of knobs whose passes train a scorer, in the core if the table FUSED has a row."""
+"""Learners: frozen dataclasses of knobs. Their passes train a scorer, in the core if the table FUSED has a row."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -53,7 +53,9 @@ class Learner(ABC):
         if row is not None:
             return self.until_done(row.passes(self, problem, threads, state))
         if state is not None:
-            raise ConfigError(f"{type(self).__name__} cannot go on from a checkpoint")
+            raise ConfigError(
+                f"{type(self).__name__} cannot resume from a checkpoint; remove it to train again"
+            )
         return self.until_done(self.generic(problem))
 
     @abstractmethod

@@ -30,8 +30,8 @@ FAR = 5
 HOLD = 0.2  # with an L1 penalty a smaller c2 is raised to this by holding the weights near those of the last pass
 FIRST_MOVE = 0.5  # of the way from the gold answer to the marginals, at an example's first visit
 
-# OWL-QN comes to its L1 penalty by way of larger ones, so many times as large, each until a step lowers f by less than
-# this share.
+# OWL-QN follows a path of falling L1 penalties, these multiples of its own; each ends when a step lowers f by less than
+# the share ROUGH.
 PATH = (64.0, 16.0, 4.0)
 ROUGH = 0.03
 
@@ -41,7 +41,7 @@ MOST_DUAL_BYTES = 2 << 30
 
 @dataclass(frozen=True, kw_only=True)
 class LikelihoodLearner(Learner):
-    """The knobs that they share. A recipe with its own penalty sets c1 and c2."""
+    """The knobs that all learners of the likelihood share. A recipe with its own penalty sets c1 and c2."""
 
     c2: float = 1.0
 
@@ -52,7 +52,7 @@ class LikelihoodLearner(Learner):
 
 
 class KeptDuals:
-    """Holds the state of dual ascent's last pass and its weights, for learning on."""
+    """Holds the state of dual ascent's last pass and its weights, for incremental learning."""
 
     state: Any = None
     w: NDArray[np.float32] | None = None
@@ -64,7 +64,7 @@ class Sdca(LikelihoodLearner):
 
         w    = -(1 / 2 c2) sum_n k_n F_n(m_n - gold_n)           m_n: marginals, gold at first
         d    = p - m_n,   m_n += g d,   w -= (g k_n / 2 c2) F_n d        p: marginals under w
-        g    = K / (K + k_n |F_n d|^2 / 2 c2)                    K: how far p and m_n are apart, both ways
+        g    = K / (K + k_n |F_n d|^2 / 2 c2)                    K: the symmetric divergence of p and m_n
 
     Stops when its estimated gap, about five times the true one, is below ``tolerance``; it halves with each pass.
     A small c2 makes it slow: if it is still far from the optimum after its last pass, ``finish`` continues.
@@ -144,7 +144,7 @@ class Sdca(LikelihoodLearner):
 
 @dataclass(frozen=True, kw_only=True)
 class Sgd(LikelihoodLearner):
-    """Stochastic gradient descent whose rate falls linearly to zero over ``epochs``.
+    """Stochastic gradient descent with a rate that falls linearly to zero over ``epochs``.
 
         w := (1 - 2 eta c2 / N) w - eta k_n F_n(p - gold_n),     eta = rate (1 - t / (epochs N))
 
@@ -198,13 +198,13 @@ class PrunedSgd(Sgd):
 
 @dataclass(frozen=True, kw_only=True)
 class Lbfgs(LikelihoodLearner):
-    """L-BFGS from a start that SGD made, with the Fisher diagonal there as first curvature; OWL-QN if c1 > 0.
+    """L-BFGS from weights found by SGD, with the Fisher diagonal there as first curvature; OWL-QN if c1 > 0.
 
     Stops when two steps in a row lower f by a relative amount below ``tolerance``.
 
-    With c1 > 0 weights of zero are a better start than SGD's, which spreads over all features what few of them can
-    say: ``PATH`` times c1 is the penalty of a few rough steps each, and then c1 itself. Only weights that are not
-    zero or would leave zero are moved.
+    With c1 > 0 weights of zero are a better start than those of SGD, which spreads over all features what a few of
+    them can express. The penalties ``PATH`` times c1 get a few rough steps each, then c1 itself. Only weights that are
+    not zero or would leave zero are moved.
 
     fisher: the Fisher diagonal at w as first curvature, which a start by SGD implies
     """
@@ -255,7 +255,7 @@ class Lbfgs(LikelihoodLearner):
 def summed(problem: Problem, potentials: Parts, y: Any) -> tuple[float, Parts]:
     """log Z and the marginals, with the problem's cost added to the potentials; given y, for local models.
 
-    What the score of y has beside its potentials is taken off log Z.
+    The constant part of the score of y, beside its potentials, is subtracted from log Z.
     """
     if problem.cost is not None:
         potentials = potentials + problem.cost(potentials.shape, y)

@@ -28,7 +28,6 @@ from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
 from chaffinch.learners.learner import Learner
 from chaffinch.learners.problem import Pass, Problem, constant_gap, requires
-from chaffinch.learners.slack import most_violated_by_slack
 from chaffinch.structures import Parts, require
 
 RESCALINGS = ("margin", "slack")
@@ -36,7 +35,7 @@ RESCALINGS = ("margin", "slack")
 
 @dataclass(frozen=True)
 class Plane:
-    """A lower bound of one example's hinge that is linear in w: loss - w . delta."""
+    """A lower bound of one example's hinge, linear in w: loss - w . delta."""
 
     delta: Parts
     loss: float
@@ -46,7 +45,7 @@ class Plane:
         return self.loss - potentials.dot(self.delta)
 
     def towards(self, other: "Plane", step: float) -> "Plane":
-        """(1 - step) of this one and step of the other."""
+        """(1 - step) times this plane plus step times the other."""
         return Plane(
             self.delta + (other.delta - self.delta) * step, self.loss + (other.loss - self.loss) * step
         )
@@ -61,7 +60,7 @@ class Objective:
 
     @property
     def gap(self) -> float:
-        """How much the primal can still fall, at most."""
+        """An upper bound on how much the primal can still fall."""
         return self.primal - self.dual
 
     def within(self, tolerance: float) -> bool:
@@ -101,7 +100,9 @@ class MarginLearner(Learner):
         requires(self, self.oracle, problem, self.alternatives)
         w = getattr(problem.scorer, "w", None)
         if w is not None and np.any(w):
-            raise ConfigError(f"{type(self).__name__} starts from weights of zero: its dual knows no others")
+            raise ConfigError(
+                f"{type(self).__name__} must start from weights of zero, got others: leave out the start"
+            )
 
 
 class Margin:
@@ -118,7 +119,7 @@ class Margin:
         if self.slack:
             require("slack rescaling", "kbest", problem.structure, ("margin rescaling",))
             if getattr(problem.structure, "held", None) is not None:
-                raise ConfigError("slack rescaling does not go with fixed transitions; use margin rescaling")
+                raise ConfigError("slack rescaling does not support fixed transitions; use margin rescaling")
 
     def __len__(self) -> int:
         return len(self.problem.examples)
@@ -167,3 +168,118 @@ class Margin:
             sq_norm += self.C[n] * aligned
             below[n] = self.C[n] * (hinge - plane.loss + aligned)
         return Objective(sq_norm / 2 + hinges, losses - sq_norm / 2), below
+
+
+# -- slack rescaling ---------------------------------------------------------------------------------------------
+#
+# Slack rescaling: the answer with the highest cost times violation, a product that does not decompose into parts.
+#
+#     argmax over y of  g(y) h(y)        g(y) = cost(y),  h(y) = 1 + s(y) - s(y_n)
+#
+# Maximising h + lambda g is ordinary cost-augmented search, and its answers are the corners of the convex hull of all
+# points (h, g). On the hull the product is highest where h / g = lambda: at a corner, or on the edge between two, which
+# is found by taking the lambda of the line through the last corners on either side until no point lies above it.
+# Points below that edge may still beat its ends: for any y, h(y) + lambda g(y) <= v gives
+# g h <= v^2 / (4 lambda), so the k best for that lambda are searched until no other answer can win.
+#
+# Sarawagi and Gupta 2008; Choi, Meshi and Srebro 2016.
+
+CORNERS = 60
+MOST = 256
+CLOSE = 1e-6  # relative tolerance of the product
+
+
+@dataclass(frozen=True)
+class Point:
+    """An answer, its violation h and its cost g."""
+
+    answer: Any
+    h: float
+    g: float
+
+    @property
+    def product(self) -> float:
+        """The product to maximise; 0 if the answer violates nothing."""
+        return self.h * self.g if self.h > 0 else 0.0
+
+    def value(self, rate: float) -> float:
+        """h + lambda g"""
+        return self.h + rate * self.g
+
+
+def most_violated_by_slack(structure: Any, potentials: Parts, y: Any) -> Any:
+    """The answer with the highest cost (1 + s(y) - s(y_n)); y itself if none is positive."""
+    plane = _AnswerPoints(structure, potentials, y)
+    rate, best = _edge(plane)
+    return best.answer if rate is None else _certify(plane, rate, best).answer
+
+
+class _AnswerPoints:
+    """The points of all answers to one example."""
+
+    def __init__(self, structure: Any, potentials: Parts, y: Any) -> None:
+        self.structure, self.potentials = structure, potentials
+        self.cost = structure.cost(potentials.shape, y)
+        self.gold = Point(y, 1.0, 0.0)
+        self.gold_score = potentials.dot(structure.parts(potentials.shape, y))
+
+    def point(self, answer: Any) -> Point:
+        parts = self.structure.parts(self.potentials.shape, answer)
+        return Point(answer, 1 + self.potentials.dot(parts) - self.gold_score, self.cost.dot(parts))
+
+    def corner(self, rate: float) -> Point:
+        """The answer with the highest h + lambda g."""
+        return self.point(self.structure.argmax(self.potentials + self.cost * rate))
+
+    def listed(self, rate: float, k: int) -> list[tuple[float, Any]]:
+        """The k best by h + lambda g, with their values."""
+        found = self.structure.kbest(self.potentials + self.cost * rate, k)
+        return [(value + 1 - self.gold_score, answer) for value, answer in found]
+
+    def listed_point(self, rate: float, value: float, answer: Any) -> Point:
+        """The point of an answer whose h + lambda g is known."""
+        g = self.cost.dot(self.structure.parts(self.potentials.shape, answer))
+        return Point(answer, value - rate * g, g)
+
+
+def _edge(plane: _AnswerPoints) -> tuple[float | None, Point]:
+    """The lambda at which the hull's product is highest, and the best corner; no lambda if all costs are zero."""
+    left = plane.corner(0.0)  # its h / g is above its lambda; that of the right one is not
+    best, rate = max(plane.gold, left, key=lambda p: p.product), 1.0
+    for _ in range(CORNERS):
+        right = plane.corner(rate)
+        best = max(best, right, key=lambda p: p.product)
+        if right.h <= rate * right.g:
+            break
+        left, rate = right, rate * 8
+    else:
+        return None, best
+    for _ in range(CORNERS):
+        if right.g <= left.g:
+            break
+        if right.h >= left.h:  # as good in both: the product is highest there
+            return right.h / right.g, best
+        rate = (left.h - right.h) / (right.g - left.g)
+        found = plane.corner(rate)
+        best = max(best, found, key=lambda p: p.product)
+        if found.value(rate) <= left.value(rate) + CLOSE * abs(left.value(rate)):
+            break
+        if found.h > rate * found.g:
+            left = found
+        else:
+            right = found
+    return rate, best
+
+
+def _certify(plane: _AnswerPoints, rate: float, best: Point) -> Point:
+    """The best of the k best, for a k large enough that no other answer can have a higher product."""
+    k, seen = 4, 0
+    while True:
+        listed = plane.listed(rate, k)
+        for value, answer in listed[seen:]:
+            if value <= 0 or value * value / (4 * rate) <= best.product * (1 + CLOSE):
+                return best
+            best = max(best, plane.listed_point(rate, value, answer), key=lambda p: p.product)
+        if len(listed) < k or k >= MOST:
+            return best
+        k, seen = 2 * k, k

@@ -91,7 +91,7 @@ class ExpectedLoss(Learner):
     def check(self, problem: Problem) -> None:
         """Raise if the examples are not lists."""
         if not isinstance(problem.examples, ListExamples):
-            raise ConfigError("the expected loss is one of lists of candidates")
+            raise ConfigError("ExpectedLoss needs lists of candidates as examples")
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
         """The steps of L-BFGS."""
@@ -150,7 +150,7 @@ def minimising(learner: MaximumLikelihood | ExpectedLoss, problem: Problem, loss
 
 
 def _examples(problem: Problem, scorer: Any, gradient: Any) -> float:
-    """The loss of all examples, its gradient added to the weights of ``gradient``."""
+    """The loss of all examples; its gradient is added to the weights of ``gradient``."""
     structure, value = problem.structure, 0.0
     for (x, y), weight in zip(problem.examples, problem.weights(), strict=True):
         potentials = scorer.potentials(x)

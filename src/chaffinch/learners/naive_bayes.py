@@ -57,13 +57,13 @@ class MultinomialNaiveBayes(LabelCounts):
 class ComplementNaiveBayes(LabelCounts):
     """- sum_f x_f log p(f|not y), from the counts of all other labels.
 
-    Rennie et al. 2003, "Tackling the poor assumptions of naive Bayes": better where labels differ in size.
+    Rennie et al. 2003, "Tackling the poor assumptions of naive Bayes": better if labels differ in size.
     """
 
     normalised: bool = knob(False, "divide each label's weights by their sum")
 
     def weights(self, counts: Matrix, masses: Matrix) -> ChoiceWeights:
-        """The weights from counts [F, Y]; the labels' masses play no part."""
+        """The weights from counts [F, Y]; the labels' masses are not used."""
         others = counts.sum(axis=1, keepdims=True) - counts + self.alpha
         logs = np.log(others.sum(axis=0)) - np.log(others)
         if self.normalised:

@@ -86,7 +86,7 @@ SCORERS: dict[type, type] = {
 
 
 def plain_margin(learner: FrankWolfe, problem: Problem) -> bool:
-    """Whether it is margin rescaling by the structure's own cost, without a cache: a search is faster than a cache."""
+    """Whether it is margin rescaling by the structure's own cost, without a cache: in the core a search is faster."""
     return learner.rescale == "margin" and not learner.cache and problem.cost is None
 
 
@@ -102,7 +102,7 @@ def fits_frank_wolfe(learner: FrankWolfe, problem: Problem) -> bool:
 def frank_wolfe_passes(
     learner: FrankWolfe, problem: Problem, _threads: int, _state: State | None
 ) -> Iterator[Pass]:
-    """Passes over the duals of a first-order chain whose examples are stored end to end."""
+    """Passes over the duals of a first-order chain with examples stored end to end."""
     data: Any = problem.examples
     native = _margin(
         _core.ChainFrankWolfe,

@@ -46,7 +46,7 @@ class Violation(NamedTuple):
 
 
 def fits_documents(_learner: Any, problem: Problem) -> bool:
-    """Documents as rows of features, from weights of zero."""
+    """Whether the examples are documents as rows of features."""
     return isinstance(problem.examples, DocumentExamples)
 
 
@@ -133,7 +133,7 @@ def weights_of_parts(
     """The weights [F+1, S] of one training on each part of the documents, the same table overwritten each time.
 
     One solver prepares the rows for all parts and visits only the documents of a part: nothing is copied. None if the
-    learner has no solver that can, or needs the objective of a part to stop.
+    learner has no such solver, or needs the objective of a part to stop.
     """
     build = SOLVERS.get(type(learner))
     if build is None or learner.gap is not None or getattr(learner, "folds", 0) > 0:
@@ -162,7 +162,7 @@ def _descend(
     """Passes in random order until every violation is below the tolerance, or the gap is closed.
 
     The last pass of a solver that shrinks visits all variables, unless the gap is small enough. Evaluating the gap
-    costs half a pass, so it is done when it should be closed.
+    costs half a pass, so it is evaluated only when it should be closed.
 
     which: the documents to visit; None: all
     """
@@ -238,7 +238,7 @@ def _scores(problem: Problem, solver: Any, which: Order) -> NDArray[np.float32]:
 
 
 def _late(N: int, seed: int) -> Order:
-    """Which of N documents join late: a tenth; none if documents are few."""
+    """Which of N documents join late: a tenth; none if there are fewer than 40."""
     count = min(N // 10, MOST_LATE) if N >= 40 else 0
     return np.sort(np.asarray(_core.permutation(N, seed), dtype=np.int64)[:count])
 

@@ -41,7 +41,7 @@ class OnlineLearner(Learner):
     augmented: ClassVar[bool] = False
 
     def amount(self) -> float:
-        """The rule's number, such as its largest step."""
+        """The parameter of the rule, such as its largest step."""
         return 1.0
 
     def answers(self) -> int:
@@ -61,7 +61,7 @@ class OnlineLearner(Learner):
         return self.loop(problem, lambda epoch: example_order(len(problem.examples), self.seed, epoch))
 
     def loop(self, problem: Problem, order: Callable[[int], NDArray[np.int64]]) -> Iterator[Pass]:
-        """The same in any order, by epoch; ``total`` is the sum of w over the steps up to ``summed``."""
+        """The loop in the order of each epoch; ``total`` is the sum of w over the steps up to ``summed``."""
         structure, weight = problem.costed, problem.weights()
         scorer = problem.scorer.with_weights(problem.scorer.w)
         move = self.mover(scorer)
@@ -92,7 +92,7 @@ class OnlineLearner(Learner):
 
 
 def found_mistakes(learner: OnlineLearner, structure: Any, scorer: Any, x: Any, y: Any) -> list[Mistake]:
-    """The wrong answers that the search offers for x, best first."""
+    """The wrong answers that the search finds for x, best first."""
     shape, potentials = scorer.shape(x), scorer.potentials(x)
     cost, gold = structure.cost(shape, y), structure.parts(shape, y)
     if learner.augmented:
@@ -112,7 +112,7 @@ def found_mistakes(learner: OnlineLearner, structure: Any, scorer: Any, x: Any, 
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateRule(OnlineLearner):
-    """A rule whose step depends on the weights and the mistakes alone."""
+    """A rule with a step that depends only on the weights and the mistakes."""
 
     def mover(self, scorer: Any) -> Move:
         """The rule itself."""
@@ -214,7 +214,7 @@ class PassiveAggressive(UpdateRule):
 
 @dataclass(frozen=True, kw_only=True)
 class Mira(PassiveAggressive):
-    """MIRA: the same for the k answers with the highest score plus cost; y must beat each by its cost.
+    """MIRA: passive-aggressive updates on the k answers with the highest score plus cost; y must beat each by its cost.
 
     Crammer and Singer 2003; k-best: McDonald, Crammer and Pereira 2005. Needs a KBestOracle if k > 1.
     """

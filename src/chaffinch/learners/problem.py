@@ -23,7 +23,7 @@ class Problem:
     examples:  a sequence of pairs of x and gold y
     weight:    float [N], the weight of each example; None: all are equal
     cost:      the cost of wrong answers, as parts by shape and gold y; None: the structure's own loss
-    seed:      decides the order of examples for learners that have no seed of their own
+    seed:      seed of the order of examples, for learners without a seed of their own
     """
 
     structure: Any
@@ -60,7 +60,7 @@ class Pass:
             learner cannot resume
     finish: completes the training if it ends with this pass. Its argument is the model of an earlier pass, if that one
             is to be kept instead; it returns the final model and further scores of the pass. None: nothing to complete
-    part:   how many parts of the pass are done, and how many it has; None: the pass is complete
+    part:   the number of parts of the pass that are done, and of all its parts; None: the pass is complete
     """
 
     number: int
@@ -73,7 +73,7 @@ class Pass:
 
 
 class Trains(Protocol):
-    """What the training loop runs."""
+    """A learner, as the training loop runs it."""
 
     def passes(self, problem: Problem, threads: int = 0, state: State | None = None) -> Iterator[Pass]:
         """Train pass by pass; ``state``: the state of an earlier pass, to resume."""

@@ -1,9 +1,9 @@
 """Learners over shards: likelihoods to the exact optimum, perceptrons by mixing, counts by one sum.
 
-likelihood   a few rounds of CoCoA+ (Ma et al. 2015: each shard runs dual ascent with K times smaller a penalty, and the
+likelihood   a few rounds of CoCoA+ (Ma et al. 2015: each shard runs dual ascent with the penalty divided by K, and the
              changes of the weights are averaged), then L-BFGS with gradients that are summed over the shards
-perceptron   iterative parameter mixing (McDonald et al. 2010): after each epoch the mean of the shards' weights. It
-             is not the perceptron of all examples in a row: models trained so are labelled approximate
+perceptron   iterative parameter mixing (McDonald et al. 2010): after each epoch the mean of the shards' weights. The
+             result differs from the perceptron on all examples: these models are labelled approximate
 counts       one sum
 """
 
@@ -75,7 +75,7 @@ def sharded(learner: Learner, problem: Problem, sharding: Sharding) -> ShardedLe
     if isinstance(learner, LabelCounts):
         return ShardedCounts(learner, sharding, COUNTING)
     raise ConfigError(
-        f"{type(learner).__name__} has no form for shards; leave out the engine, or train a crf without pruning, "
+        f"{type(learner).__name__} cannot be trained in shards; leave out the engine, or train a crf without pruning, "
         "memm, hmm, perceptron or mira without rules on sentences, logistic, maxent, perceptron or nb on documents"
     )
 
@@ -220,7 +220,7 @@ def sharded_counts(
     y: NDArray[np.int32],
     ptr: NDArray[np.int64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], ShardNote]:
-    """The counts of all tokens by one sum over shards, and how they were made."""
+    """The counts of all tokens by one sum over shards, and the note for the model file."""
     K = sharding.count(len(ptr) - 1, len(y))
     counting = replace(counting, key=fingerprint([f"{COUNTING} {K}"], words, y, ptr))
 

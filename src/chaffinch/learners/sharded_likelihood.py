@@ -200,9 +200,9 @@ class _ShardedRun:
 
 @dataclass(frozen=True)
 class LikelihoodView(ABC):
-    """What the driver and the workers must know of a likelihood.
+    """A likelihood as the driver and the workers need it.
 
-    size:      of w, flat: ``rows`` rows of length ``stride`` that belong to features, then what all examples share
+    size:      of w, flat: ``rows`` rows of length ``stride`` for the features, then the weights that all examples share
     dual:      dual ascent applies     curved: there is a Fisher diagonal
     curvature: of the penalty
     trainable: uint8 [size], which weights move and are penalised; None: all
@@ -222,7 +222,7 @@ class LikelihoodView(ABC):
 
     @abstractmethod
     def made(self, w: Weights, problem: Problem) -> Any:
-        """What a learner of this likelihood makes of weights."""
+        """The model of these weights."""
 
     @abstractmethod
     def held(self, path: Path, number: int, threads: int) -> "HeldShard":
@@ -230,9 +230,9 @@ class LikelihoodView(ABC):
 
 
 class HeldShard(ABC):
-    """A shard of a likelihood, as a worker holds it, with the weights of its own features only.
+    """A shard of a likelihood in the memory of a worker, with the weights of its own features only.
 
-    features: those that its examples have, in rising order     rounds: those that its duals have made
+    features: of its examples, in ascending order     rounds: the number of rounds that its duals have made
     """
 
     def __init__(self, view: LikelihoodView, features: NDArray[np.int64]) -> None:
@@ -246,7 +246,7 @@ class HeldShard(ABC):
         return np.concatenate([rows[self.features].reshape(-1), w[self._end :]])
 
     def spread(self, own: Weights) -> Weights:
-        """Values of its own weights in their places among all, zero at the others."""
+        """The values of its own weights at their positions among all weights, zero elsewhere."""
         found = np.zeros(self.view.size, np.float32)
         end = len(self.features) * self.view.stride
         rows = found[: self._end].reshape(self.view.rows, self.view.stride)
@@ -264,11 +264,11 @@ class HeldShard(ABC):
 
     @abstractmethod
     def begin(self) -> None:
-        """Duals as before the first round."""
+        """Set the duals to their start before the first round."""
 
     @abstractmethod
     def ascend(self, w: Weights) -> Weights:
-        """Dual ascent from w: where it ends."""
+        """The weights after dual ascent from w."""
 
 
 @dataclass(frozen=True)
@@ -301,7 +301,7 @@ class Gradient(_OfLikelihood):
 
 
 class Fisher(_OfLikelihood):
-    """The Fisher diagonal; it is asked for when the rounds are over."""
+    """The Fisher diagonal, computed after the last round."""
 
     def term(
         self, held: dict[int, Any], number: int, shard: Path, given: Sequence[Any], threads: int

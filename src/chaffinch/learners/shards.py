@@ -1,8 +1,8 @@
-"""Examples in shards: fixed parts of a problem in files of their own, and sums over them in a fixed order.
+"""Examples in shards: fixed parts of a problem, each in its own file, and sums over them in a fixed order.
 
-A learner over shards (``learners/sharded.py``) sends its weights to an engine, which calls a job for each shard where
-the shard is held, and gets the sum of the results. The shards depend on the data alone and the sums on the order of the
-shards, so the result has the same bytes for any number of workers, and for any that are lost on the way.
+A learner over shards (``learners/sharded.py``) sends its weights to an engine, which runs a job on the worker of each
+shard and returns the sum of the results. The shards depend only on the data, and the sums only on the order of the
+shards, so the result has the same bytes for any number of workers, even if some are lost.
 """
 
 import hashlib
@@ -28,13 +28,13 @@ FEWEST_SHARDS, MOST_SHARDS = 8, 256
 UNITS_PER_SHARD = 2_000_000  # tokens, or features of documents
 DEALT = 16  # examples in a row that go to the same shard
 
-Term = tuple[Any, ...]  # arrays and numbers, of which a sum is made one by one
+Term = tuple[Any, ...]  # arrays and numbers, summed one by one
 
 
 class Work(Protocol):
-    """A job over shards that can be sent to another process: pure in what it is given, the shard and its number.
+    """A job over shards that can be sent to another process: a pure function of ``given``, the shard and its number.
 
-    key: of the problem; a worker keeps what it holds of a shard for all jobs with the same key
+    key: of the problem; a worker keeps a shard in memory for all jobs with the same key
     """
 
     @property
@@ -45,19 +45,19 @@ class Work(Protocol):
     def term(
         self, held: dict[int, Any], number: int, shard: Path, given: Sequence[Any], threads: int
     ) -> Term:
-        """What one shard adds to the sum.
+        """The term of one shard.
 
-        held:  of the worker, by the number of the shard; it may be empty at any call
+        held:  the worker's memory, by the number of the shard; it may be empty at any call
         given: values that the engine has broadcast
         """
         ...
 
 
 class Reducer(Protocol):
-    """Where the shards are held: it broadcasts weights and sums over shards."""
+    """An engine whose workers hold the shards: it broadcasts weights and sums over shards."""
 
     def broadcast(self, value: NDArray[Any]) -> Any:
-        """Send a value to where the workers can read it; the handle is given to ``reduce``."""
+        """Send a value to the workers; returns the handle for ``reduce``."""
         ...
 
     def reduce(self, work: Work, shards: Sequence[Path], given: Sequence[Any] = ()) -> Term:
@@ -66,12 +66,12 @@ class Reducer(Protocol):
 
 
 class TreeSum:
-    """A sum of K terms in the order of a fixed binary tree, whatever the order in which they come.
+    """A sum of K terms in the order of a fixed binary tree, for any order of arrival.
 
         node(a, b) = node(a, m) + node(m, b),   m - a the largest power of two below b - a
 
-    A worker sums the nodes below which it has all terms, and the driver the rest: the same additions for any division
-    of the terms among workers.
+    A worker sums the nodes of which it has all terms, and the driver sums the rest: the additions are the same for any
+    division of the terms among workers.
 
     >>> total = TreeSum(3)
     >>> for k in (2, 0, 1):
@@ -126,7 +126,7 @@ def summed_nodes(
     given: Sequence[Any],
     threads: int,
 ) -> dict[tuple[int, int], Term]:
-    """The part of a worker: its own shards' terms, summed as far as they are neighbours in the tree."""
+    """The result of one worker: the terms of its shards, summed as far as they are neighbours in the tree."""
     found = TreeSum(K)
     for number, shard in zip(numbers, shards, strict=True):
         found.add(number, number + 1, work.term(held, number, shard, given, threads))
@@ -151,7 +151,7 @@ class ShardNote:
 
 @dataclass(frozen=True)
 class Sharding:
-    """Where and in how many shards to train.
+    """The engine, the folder and the number of shards of a training.
 
     folder: for shards and checkpoints; all workers must see it under this name
     shards: their number; None: by the size of the data
@@ -171,7 +171,7 @@ class Sharding:
         return max(1, min(wanted, examples))
 
     def written(self, key: str, parts: Iterator[Mapping[str, NDArray[Any]]], count: int) -> list[Path]:
-        """The files of the shards of a problem; those that an interrupted run has left are used."""
+        """The files of the shards of a problem; files of an interrupted run are used again."""
         folder = self._folder(key)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -187,13 +187,13 @@ class Sharding:
         return self.folder / key.rpartition(":")[2][:16]
 
     def checkpoint(self, key: str) -> Checkpoint:
-        """The checkpoint of a problem. It stays when the training is done: a later one may be interrupted."""
+        """The checkpoint of a problem. It stays after training: a later training may be interrupted."""
         return _Lasting(str(self._folder(key) / "checkpoint.chaff"), key)
 
 
 class _Lasting(Checkpoint):
     def remove(self) -> None:
-        """The folder is removed as a whole, by whoever made it."""
+        """Do nothing: the caller removes the whole folder."""
 
 
 def read_shard(path: Path, key: str) -> dict[str, NDArray[Any]]:
@@ -212,10 +212,10 @@ def read_shard(path: Path, key: str) -> dict[str, NDArray[Any]]:
 
 @dataclass(frozen=True)
 class ProblemFrame:
-    """A problem without its examples and without weights: what all shards have in common.
+    """A problem without its examples and weights: what all shards share.
 
-    kind:   of the examples
-    common: their fields that are not divided
+    kind:   the class of the examples
+    common: the fields of the examples that are not divided
     """
 
     key: str
@@ -228,7 +228,7 @@ class ProblemFrame:
 
     @classmethod
     def of(cls, problem: Problem, settings: str) -> "ProblemFrame":
-        """The frame of a problem. settings: all that its solution depends on besides the problem."""
+        """The frame of a problem. settings: everything else that the solution depends on."""
         data = problem.examples
         blocks = isinstance(data, ExampleBlocks)
         arrays = [v for v in vars(data).values() if isinstance(v, np.ndarray)]
@@ -260,7 +260,7 @@ class ProblemFrame:
 
 @dataclass(frozen=True)
 class Unweighted:
-    """The scorer of a shard's problem: where its weights are, not what they are."""
+    """The scorer of a shard's problem: the layout of its weights without their values."""
 
     layout: Any
 
@@ -364,7 +364,7 @@ def document_arrays(data: DocumentExamples, which: NDArray[np.int64]) -> dict[st
 def taken_rows(
     ptr: NDArray[np.int64], which: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The bounds of some rows of CSR once they are stored end to end, and where their cells are now.
+    """The bounds of some CSR rows when stored end to end, and the positions of their cells now.
 
     >>> taken_rows(np.array([0, 2, 3, 6]), np.array([0, 2]))
     (array([0, 2, 5]), array([0, 1, 3, 4, 5]))
@@ -377,9 +377,9 @@ def taken_rows(
 
 @dataclass(frozen=True)
 class ShardedLearner(Learner):
-    """A learner whose examples are in shards.
+    """A learner over examples in shards.
 
-    name: of the method
+    method: the name of the algorithm
     """
 
     learner: Any

@@ -21,8 +21,7 @@ from chaffinch.cache.blocks import Ids
 from chaffinch.cache.documents import DocumentCache, DocumentWriter, Rows, TextSpool
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.rows import SparseRows, joined
-from chaffinch.learners.block_choice import BlockChoice
-from chaffinch.learners.block_dual import BlockDual
+from chaffinch.learners.block_choice import BlockChoice, BlockDual
 from chaffinch.learners.block_sgd import DocumentBlocks
 from chaffinch.learners.choice import ChoiceWeights, padded
 from chaffinch.learners.choice_gradient import ChoicePerceptron
