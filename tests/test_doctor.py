@@ -49,7 +49,7 @@ def test_a_long_row_of_a_later_file_that_an_earlier_one_has_is_an_error(tmp_path
     test = "label,text\nb,new words\na,One two  three four five six seven EIGHT\nb,short one\n"
     leaks = found("duplicates", train, test, folder=tmp_path, ending=".csv")
     assert lines(leaks) == [("1.csv", 3, "error"), ("1.csv", 4, "hint")]
-    assert leaks[0].what.startswith("case and spaces aside, the text of")
+    assert leaks[0].what.startswith("except for case and spaces, the same text as")
     assert "0.csv:2" in leaks[0].what
 
 
@@ -231,7 +231,7 @@ def test_letters_as_labels_differ_in_case(tmp_path: Path) -> None:
 def test_a_conflict_with_most_rows_has_their_label_for_a_suggestion(tmp_path: Path) -> None:
     rows = "label,text\na,good tea\na,good tea\nb,good tea\na,bad tea\nb,bad tea\n"
     faults = found("conflicts", rows, folder=tmp_path, ending=".csv")
-    assert [(f.line, f.suggestion) for f in faults] == [(4, "a?"), (6, "decide for one")]
+    assert [(f.line, f.suggestion) for f in faults] == [(4, "a?"), (6, "choose one")]
 
 
 def test_a_file_without_labels_is_noted_with_the_columns_that_may_hold_them(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from doctor_findings import CELLS, found, lines, span_row
         ((3, 8, "PER"), "starts with a space", "4-8"),
         ((0, 2, "PER"), "ends within 'Ann'", "0-3 'Ann'?"),
         ((1, 3, "PER"), "starts within 'Ann'", "0-3 'Ann'?"),
-        ((3, 4, "PER"), "starts with a space", "take it away: it covers nothing else"),
+        ((3, 4, "PER"), "starts with a space", "remove it: it covers nothing else"),
     ],
 )
 def test_a_span_that_is_not_a_run_of_words_is_an_error(
@@ -61,7 +61,7 @@ def test_spans_over_each_other_and_spans_that_stand_twice_are_errors(tmp_path: P
     faults = found("spans", rows, folder=tmp_path, ending=".jsonl")
     assert [(f.line, f.severity) for f in faults] == [(1, "error"), (2, "error")]
     assert "is nested in PER" in faults[0].what
-    assert "stands twice" in faults[1].what
+    assert "occurs twice" in faults[1].what
 
 
 def test_every_record_with_offsets_outside_its_text_is_found_and_the_others_are_read(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which rows of a pool to label next: by uncertainty, by uncertainty times density, or at random.
+"""Strategies of active learning: rows by uncertainty, by uncertainty times density, or at random.
 
 Sentences to tag: the mean entropy of a token's label, the highest first. Texts to classify: uncertainty alone prefers
 texts of unknown words and does worse than random sampling, so it is multiplied by density, and a batch takes the best

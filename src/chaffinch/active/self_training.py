@@ -1,4 +1,4 @@
-"""Self-training: a model labels rows without labels and learns the confident ones; does that help on held-out data?
+"""Self-training: a model labels unlabelled rows and learns from its confident answers, if that helps on held-out data.
 
     model 0 = learnt from the labelled rows
     round k : label every unlabelled row by model k - 1, take those with a probability of at least ``confidence``,
@@ -22,8 +22,8 @@ from chaffinch.progress import Listener, keep_going
 
 ROUNDS = 3
 CONFIDENCE = 0.9
-HELD_OUT = 0.2  # the share of the labelled rows that judges, if no held-out data is given
-ERROR = 5.0  # per cent: how often a useless self-training may seem useful, over all rounds
+HELD_OUT = 0.2  # the share of the labelled rows that is held out, if no held-out data is given
+ERROR = 5.0  # per cent: probability that useless self-training seems useful, over all rounds
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class SelfTraining:
     """The curve, the round that is kept (0: the supervised model), and its model, trained on all labelled rows.
 
     key:      the score of the curve
-    held_out: rows that judged          pool: unlabelled rows
+    held_out: number of held-out rows    pool: number of unlabelled rows
     added:    predicted rows that the kept model learnt
     """
 
@@ -80,7 +80,7 @@ class SelfTraining:
         return (
             f"Round {self.kept} is {100 * best.gain:+.2f} points above the supervised model "
             f"({100 * best.gain_low:+.2f} to {100 * best.gain_high:+.2f}): it is kept, with {self.added:,} predicted "
-            "rows beside all labelled ones."
+            "rows besides all labelled ones."
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -107,11 +107,11 @@ def self_train(
 
     supervised: a model that has learnt ``train``; it is kept if no round has a gain whose interval is above zero
     made:       makes an untrained model of the same settings
-    dev:        held-out data for the judgement alone; without it a fifth of ``train`` judges models of the rest, and
-                the best round is repeated with all of ``train``
+    dev:        held-out data, used only to judge; without it a fifth of ``train`` is held out, and the best round is
+                repeated with all of ``train``
 
-    Unlabelled rows with the text of a labelled one are left out. A kept round has neither a confidence nor the scores
-    of a choice: its folds judged it by its own labels as well, which certify nothing.
+    Unlabelled rows with the text of a labelled one are left out. A kept round has no calibration and no scores
+    of a choice: its folds contain its own predicted labels, which certify nothing.
     """
     if rounds < 1:
         raise ConfigError(f"self-training needs at least one round, got {rounds}")

@@ -142,17 +142,6 @@ def _looks_like(_name: str, head: bytes) -> bool:
     return len(cells) == 4 and cells[2:] == [b"sure", b"possible"]
 
 
-FORMAT = Format(
-    name="alignment",
-    extensions=(".tsv",),
-    read=read,
-    write=write,
-    carries=frozenset({"tokens", "links"}),
-    looks_like=_looks_like,
-    options=AlignmentOptions,
-)
-
-
 def _pairs(name: str, numbered: Iterator[tuple[int, str]]) -> Iterator[Pair]:
     columns = 2
     for number, line in numbered:
@@ -169,3 +158,14 @@ def _pairs(name: str, numbered: Iterator[tuple[int, str]]) -> Iterator[Pair]:
             )
         e, f = ([word for word in cell.split(" ") if word] for cell in cells[:2])
         yield e, f
+
+
+FORMAT = Format(
+    name="alignment",
+    extensions=(".tsv",),
+    read=read,
+    write=write,
+    carries=frozenset({"tokens", "links"}),
+    looks_like=_looks_like,
+    options=AlignmentOptions,
+)

@@ -25,7 +25,7 @@ PREDICTED = "predicted"  # true: the annotations of a record are a model's, if n
 def document(
     record: Record, losses: Losses | None = None, *, text: str | None = None, label: str | None = None
 ) -> Document:
-    """The document a record describes; ``text`` and ``label`` name its keys if they are unusual.
+    """The document of a record; ``text`` and ``label`` name its keys if they are unusual.
 
     >>> d = document(Record("x:1", {"text": "Ann left", "label": [[0, 3, "PER"]], "source": "chat"}))
     >>> d.spans, d.labels, d.fields
@@ -138,7 +138,7 @@ def _shares(record: Record, predicted: bool) -> dict[str, float]:
         return found
     if not found or min(found.values()) < 0 or abs(sum(found.values()) - 1.0) > 1e-3:
         raise DataError(
-            f"{record.where}: the shares of its labels must not be negative and add up to one, "
+            f"{record.where}: expected shares of labels that are not negative and add up to one, "
             f"found {shown(record.value)}"
         )
     return found

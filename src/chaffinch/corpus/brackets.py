@@ -27,7 +27,7 @@ _FUNCTION = re.compile(r"[-=|]")
 
 @dataclass(frozen=True, kw_only=True)
 class BracketOptions:
-    """What is kept of a tree."""
+    """Options of the reader of trees."""
 
     strip: bool = knob(False, "remove traces and function tags")
 
@@ -102,7 +102,7 @@ def bracketed(tree: Tree) -> str:
 
 
 def stripped(tree: Tree) -> Tree | None:
-    """The tree without traces (and what they leave empty) and without function tags; None if nothing is left.
+    """The tree without traces, nodes that become empty, and function tags; None if nothing is left.
 
     >>> t = parse("(S (NP-SBJ-1 (-NONE- *T*)) (VP (VB go) (PP-DIR (TO to) (-LRB- -LRB-))))")
     >>> bracketed(stripped(t))
@@ -125,7 +125,7 @@ def stripped(tree: Tree) -> Tree | None:
 
 
 def plain_label(label: str) -> str:
-    """A label cut at its function tags; those that begin with a dash (-LRB-, -NONE-) are whole.
+    """A label without its function tags; labels that begin with a dash (-LRB-, -NONE-) are not cut.
 
     >>> [plain_label(x) for x in ("NP-SBJ=2", "ADVP|PRT", "-LRB-", "S")]
     ['NP', 'ADVP', '-LRB-', 'S']

@@ -38,7 +38,7 @@ _SAFE_NAME = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)*")
 
 
 def read(path: str | Path, *, losses: Losses | None = None) -> Iterator[Document]:
-    """The documents of a folder (and those in it), in order of name, or the one pair that ``path`` names.
+    """The documents of a folder and its subfolders, in order of name, or the one pair that ``path`` names.
 
     The id of a document is its file's name, without the ending, inside the folder.
     """
@@ -77,7 +77,7 @@ def _pairs(path: Path) -> Iterator[tuple[str, Path, Path]]:
         if orphans:
             raise DataError(f"{orphans[0]}: there is no text {orphans[0].stem}.txt beside it")
         if not texts:
-            raise DataError(f"{path}: holds no .txt file, so it is no folder of brat documents")
+            raise DataError(f"{path}: has no .txt file, so it is not a folder of brat documents")
         root = path
     else:
         texts, root = [path.with_suffix(".txt")], path.parent
@@ -123,7 +123,7 @@ def _span(path: Path, number: int, line: str, text: str) -> Span:
         gap = text[before:after]
         if before > after or gap.strip() or "\n" not in gap:
             raise fault(
-                path, number, f"the span has a hole ({match[2]}); spans in several pieces are not supported"
+                path, number, f"the span has a gap ({match[2]}); discontinuous spans are not supported"
             )
     start, end = fragments[0][0], fragments[-1][1]
     if len(cells) == 3 and cells[2].split() != text[start:end].split():
@@ -159,7 +159,9 @@ def _writing_folder(path: Path, force: bool) -> Iterator[Path]:
             raise DataError(f"{path}: is not empty; brat documents are written to a new folder")
         foreign = next((p for p in path.rglob("*") if p.is_file() and p.suffix not in (".txt", ".ann")), None)
         if foreign is not None:
-            raise DataError(f"{path}: holds {foreign.name}, which is no brat document, so it is not replaced")
+            raise DataError(
+                f"{path}: has {foreign.name}, which is not a brat document, so the folder is not replaced"
+            )
     try:
         made = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     except OSError as e:

@@ -57,7 +57,7 @@ def picked(
 
 
 def default_names(count: int, word: int = 0, label: int | None = None) -> tuple[str, ...]:
-    """The given columns are ``w`` and ``y``; one column between them is ``pos``; else xN is the Nth beside the word.
+    """The given columns are ``w`` and ``y``; one column between them is ``pos``; else xN is the Nth besides the word.
 
     >>> default_names(3, 0, 2), default_names(2, 0, None), default_names(3, 0, 1)
     (('w', 'pos', 'y'), ('w', 'pos'), ('w', 'y', 'x2'))
@@ -107,7 +107,7 @@ def _with_roles(
 
 
 def _role(role: str, wanted: str, indices: tuple[int, ...], names: tuple[str, ...], count: int) -> int | None:
-    """Position among the picked columns of the one that has this name or this number in the file."""
+    """The position, among the picked columns, of the column with this name or number in the file."""
     if wanted in names:
         return names.index(wanted)
     if _is_number(wanted):

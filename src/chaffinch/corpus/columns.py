@@ -94,7 +94,7 @@ def documents(parsed: Iterable[SentenceBlock], names: tuple[str, ...]) -> Iterat
 
 
 def looks_like(name: str, head: bytes) -> bool:
-    """Blank lines between runs of lines with the same number of cells; if it may be text, one of them a tag."""
+    """Blank lines between runs of lines with the same number of cells; if it may be text, one cell must be a tag."""
     if may_be_text(name):
         return layout(head).columns
     rows = [row for run in _runs(head) for row in run][:SEEN]
@@ -112,9 +112,9 @@ class LayoutGuess:
 def layout(head: bytes) -> LayoutGuess:
     """Whether lines are tokens with a column of tags, or sentences that happen to be equally long.
 
-    Columns have blank lines between runs of rows with equally many cells. Rows with tabs are columns, and so are rows
+    Columns have blank lines between runs of rows with the same number of cells. Rows with tabs are columns, and so are rows
     of one word if several are adjacent. Rows of words between spaces are columns if a cell after the first looks
-    like a tag: all of them by their form (``B-PER``, ``NN``), or because few distinct ones occur in many rows.
+    like a tag: by the form of all of them (``B-PER``, ``NN``), or because few distinct cells occur.
 
     >>> layout(b"Ann NNP\\nleft VBD\\n\\nshe PRP\\n"), layout(b"Ann left\\n\\nshe stayed\\n").columns
     (LayoutGuess(columns=True, sure=True), False)
@@ -194,9 +194,9 @@ def _opened(path: str | Path, options: ColumnOptions) -> Iterator[tuple[Lookahea
 
 
 def _has_header(ahead: Lookahead, options: ColumnOptions) -> bool:
-    """Whether the first line names the columns, though nobody said so: all of its cells are usual names of columns.
+    """Whether the first line is a header without the option: all of its cells are usual names of columns.
 
-    The last of them must not be the tag of another token. A warning says that it is read so.
+    The last of them must not be the tag of another token. A warning says that the line is read as a header.
     """
     if ahead.number != 1 or options.columns is not None:
         return False
@@ -226,10 +226,7 @@ def _rules(options: ColumnOptions, separator: str, count: int, expected: str, co
 
 
 def _model_line(ahead: Lookahead, comment: str | None) -> tuple[str, int]:
-    """The first line that is certainly a row, and its number.
-
-    That is the first line that is no ``#`` line, or the first of those if there is no other line.
-    """
+    """The first line that is certainly a row, and its number: the first that does not begin with ``#``, if any."""
     skipped = (DOCSTART.encode(), comment.encode()) if comment else (DOCSTART.encode(),)
     doubtful = None
     for number, line in ahead.lines():
@@ -261,7 +258,7 @@ def _group_name(remarks: list[str]) -> str | None:
     return None
 
 
-# -- writing; what a cell cannot hold is an error that names the sentence and the token -----------------------------
+# -- writing; a value that a cell cannot hold is an error that names the sentence and the token -----------------------------
 
 DOCSTART = "-DOCSTART-"
 _BOM = "\ufeff"

@@ -1,4 +1,4 @@
-"""Conversion between formats: what the target can carry is written, what it cannot is counted.
+"""Conversion between formats: layers that the target can carry are written, the others are counted as losses.
 
 The source is read twice, first to survey its contents; standard input is kept in memory for that.
 """
@@ -66,15 +66,15 @@ def convert(
     force: bool = False,
     **reading: Any,
 ) -> Conversion:
-    """Write ``source`` again as ``target``, in formats that are named or known from the files.
+    """Write ``source`` as ``target``, in the named or detected formats.
 
     scheme:     the tag scheme to write tags in; by default that of the source, or BIO for spans
     misaligned: spans that do not fit token boundaries: "error", "drop" or "widen"
-    tokeniser:  how text without tokens is cut: "words", or "spaces" if it was tokenised before
+    tokeniser:  the tokeniser of text without tokens: "words", or "spaces" if it is tokenised already
     force:      replace an existing target
     reading:    options of the source's reader, such as ``text="body"``
 
-    A source whose annotations the target cannot carry at all is refused, with the formats that could.
+    If the target can carry none of the source's annotations, it is refused; the error lists formats that can.
     """
     if Path(target).exists() and not is_stream(target) and not force:
         raise ConfigError(f"{target}: already exists; --force replaces it")
@@ -89,7 +89,7 @@ def convert(
         raise DataError(f"{display_name(source)}: has no document")
     write_as = named(to_format) if to_format is not None else written_as(target, _wanted(found))
     fitting = Fitting(found, write_as, scheme, misaligned, tokeniser, losses)
-    _refuse_the_impossible(source, write_as, found, fitting)
+    _refuse_incompatible(source, write_as, found, fitting)
     fitting.check()
     _count_losses(found, write_as, fitting, losses)
     written = 0
@@ -159,7 +159,7 @@ def _takes(function: Callable[..., Any], name: str) -> bool:
     return name in inspect.signature(function).parameters
 
 
-def _refuse_the_impossible(source: str | Path, target: Format, found: Survey, fitting: Fitting) -> None:
+def _refuse_incompatible(source: str | Path, target: Format, found: Survey, fitting: Fitting) -> None:
     """Raise if the target can carry none of the annotations, or needs one that the source lacks."""
     name = display_name(source)
     for layer in ("tree", "links"):
@@ -175,7 +175,7 @@ def _refuse_the_impossible(source: str | Path, target: Format, found: Survey, fi
 
 
 def _count_losses(found: Survey, target: Format, fitting: Fitting, losses: Losses) -> None:
-    """Count what the survey found and the target cannot carry."""
+    """Count the layers of the survey that the target cannot carry."""
     for layer in ANNOTATIONS:
         if layer != "columns" and layer in found.layers and not fitting.carries({layer}):
             count = found.totals[layer] or found.counts[layer]

@@ -1,10 +1,10 @@
-r"""CRFsuite's text of attributes: a line per token, its label and its features separated by tabs; a blank line ends a
+r"""CRFsuite's attribute files: a line per token with its label and features, separated by tabs; a blank line ends a
 sequence.
 
     label<TAB>attribute[:value]<TAB>attribute[:value] ...
 
 A colon or a backslash inside a name is written with a backslash before it. Tokens have no words: the word of a
-document's token is the value of a feature such as ``word`` or ``w[0]``, or its first feature, and is there to be shown.
+document's token is the value of a feature such as ``word`` or ``w[0]``, or its first feature, and is only for display.
 """
 
 from collections.abc import Iterable, Iterator

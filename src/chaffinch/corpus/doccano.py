@@ -26,7 +26,7 @@ def read(path: str | Path, *, losses: Losses | None = None) -> Iterator[Document
 
 
 def write(documents: Iterable[Document], path: str | Path, *, losses: Losses | None = None) -> None:
-    """What doccano imports: ``label`` holds the spans, or the categories if there are no spans.
+    """Write files for doccano to import: ``label`` holds the spans, or the categories if there are no spans.
 
     JSON lines, or one array if the file's name ends in .json.
     """
@@ -48,7 +48,7 @@ def write(documents: Iterable[Document], path: str | Path, *, losses: Losses | N
 def _looks_like(name: str, head: bytes) -> bool:
     """An array of objects with a text, or lines with labels that are triples or have doccano's offsets.
 
-    A file called .json that is no other tool's is taken for one, and the reader says what is wrong with it.
+    A .json file of no other tool is read as doccano, and the reader reports what is wrong with it.
     """
     if head.removeprefix(BOM).lstrip().startswith(b"["):
         return (b'"text"' in head and b'"result"' not in head) or name.endswith(".json")

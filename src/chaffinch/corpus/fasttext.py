@@ -38,7 +38,7 @@ def read(path: str | Path, *, prefix: str = PREFIX) -> Iterator[Document]:
 
 
 def write(documents: Iterable[Document], path: str | Path, *, prefix: str = PREFIX) -> None:
-    """One line per document; what a line cannot hold is refused."""
+    """One line per document; a text or label that a line cannot hold is refused."""
     with writing_text(path) as out:
         for number, d in enumerate(documents, start=1):
             for label in d.labels:

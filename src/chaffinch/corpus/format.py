@@ -35,7 +35,7 @@ class Format:
     carries:    which of LAYERS survive a round trip
     looks_like: whether a file of this name that starts with these bytes (unpacked, at most 64 KiB) has this
                 format; called if the extension does not decide; None: never detected by content
-    columns:    the only columns that it holds; None: any
+    columns:    the columns that it can hold; None: any
     blank:      whether it can hold a document without text and labels
     folder:     whether a folder is a corpus of this format; None: the format is a file
     options:    a dataclass of knobs with the reader's options, from which commands derive their flags

@@ -1,4 +1,4 @@
-"""The data doctor: finds faults of a corpus before a model learns them."""
+"""The data doctor: finds faults in a corpus before a model is trained on it."""
 
 from chaffinch.doctor.corpus_file import CorpusFile, read_corpus
 from chaffinch.doctor.examination import CHECKS, Check, Examination, examine

@@ -32,7 +32,7 @@ def characters(files: Sequence[CorpusFile]) -> Iterator[Finding]:
         for n, (d, length) in enumerate(zip(file.documents, lengths, strict=True)):
             if not d.text.strip():
                 severity = ERROR if is_annotated(d) else WARNING
-                yield file.finding(CHECK, severity, n, "the text is empty", "take the row out")
+                yield file.finding(CHECK, severity, n, "the text is empty", "remove the row")
                 continue
             yield from _odd_characters(file, n, d)
             if length > max(FAR_LONGER * usual, LONG_SENTENCE if d.tokens else LONG_TEXT):
@@ -49,15 +49,20 @@ def _odd_characters(file: CorpusFile, n: int, d: Document) -> Iterator[Finding]:
     for pattern, severity, what, advice in (
         (_INVISIBLE, WARNING, "an invisible character", "remove it"),
         (_CONTROL, WARNING, "a control character", "remove it, or read the file in its own encoding"),
-        (_LOST, WARNING, "a character that an earlier conversion lost", "look it up at the source"),
-        (_ODD_SPACE, HINT, "a sign that looks like a space or like nothing", "a plain space, or nothing?"),
+        (_LOST, WARNING, "a character that an earlier conversion lost", "look it up in the source"),
+        (
+            _ODD_SPACE,
+            HINT,
+            "a character that looks like a space or is not visible",
+            "a plain space, or nothing?",
+        ),
     ):
         found = list(pattern.finditer(text))
         if found:
             sign = found[0][0]
             name = unicodedata.name(sign, "")
             shown = f"U+{ord(sign):04X}{' ' + name if name else ''}"
-            times = f", {len(found)} such" if len(found) > 1 else ""
+            times = f", {len(found)} times" if len(found) > 1 else ""
             around = text[max(0, found[0].start() - 12) : found[0].end() + 12]
             yield file.finding(
                 CHECK,

@@ -61,7 +61,7 @@ def _texts(files: Sequence[CorpusFile], told: set[Place]) -> Iterator[Finding]:
                 severity,
                 n,
                 what,
-                _advice(d, other) if most > counted[one] else "decide for one",
+                _advice(d, other) if most > counted[one] else "choose one",
                 token=_first_difference(d, other),
                 weight=most / counted[one],
             )
@@ -117,7 +117,7 @@ def _tagged_windows(files: Sequence[CorpusFile]) -> Iterator[tuple[int, int, int
 
 
 def _names(files: Sequence[CorpusFile]) -> Iterator[Finding]:
-    """Spans of the same words that nearly always have another type."""
+    """Spans of words that nearly always have another type elsewhere."""
     found: dict[str, list[tuple[str, int, int, int]]] = defaultdict(list)
     for f, file in enumerate(files):
         for n, d in enumerate(file.documents):
@@ -163,7 +163,7 @@ def _difference(d: Document, other: Document) -> str:
         mine, theirs = ({(s.label, d.text[s.start : s.end]) for s in x.spans} for x in (d, other))
         only = [_spoken(sorted(a - b)) for a, b in pairwise((mine, theirs, mine))]
         return f"{only[0]} here, {only[1]}"
-    return "another tree here than" if d.tree is not None else "other links here than"
+    return "a different tree here than" if d.tree is not None else "different links here than"
 
 
 def _advice(d: Document, other: Document) -> str:
@@ -207,7 +207,7 @@ def duplicates(files: Sequence[CorpusFile]) -> Iterator[Finding]:
                 same = (
                     "the same text as"
                     if files[g].documents[m].text == d.text
-                    else "case and spaces aside, the text of"
+                    else "except for case and spaces, the same text as"
                 )
                 words = len(key.split())
                 what = f"{same} {files[g].place(m)}: {quoted(d.text)}"

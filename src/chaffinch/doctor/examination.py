@@ -50,9 +50,9 @@ NAMES = tuple(check.name for check in CHECKS)
 
 @dataclass(frozen=True)
 class Examination:
-    """What was found in the files.
+    """The findings in the files.
 
-    checked: the names of the checks that were made
+    checked: the names of the checks that were run
     """
 
     files: list[CorpusFile] = field(repr=False)
@@ -62,7 +62,7 @@ class Examination:
 
     @property
     def faulty(self) -> bool:
-        """Whether there is an error, which is more than a warning or a hint."""
+        """Whether there is an error."""
         return any(f.severity == ERROR for f in self.findings)
 
     @property
@@ -108,7 +108,7 @@ def examine(
 ) -> Examination:
     """Examine the files of one corpus; the first is the training data, the others are held out.
 
-    checks: names of the checks to make; by default all   quick: all but the one that trains models
+    checks: names of the checks to run; by default all   quick: all but the one that trains models
     odds:   minimum odds of another label against the given one, under out-of-fold models
 
     >>> from tempfile import mkdtemp
@@ -134,8 +134,8 @@ def examine(
             continue
         if label_errors.judged_corpus(files)[0] is None:
             notes.append(
-                "Labels were not judged by held-out models: that takes tags or labels of texts on "
-                f"{label_errors.FEWEST_ROWS} different rows or more."
+                "Labels were not judged by cross-validated models: that needs tags or labels of texts on at least "
+                f"{label_errors.FEWEST_ROWS} different rows."
             )
         else:
             findings += label_errors.label_errors(

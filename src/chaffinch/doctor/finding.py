@@ -15,8 +15,8 @@ _SHOWN = 60  # characters of a text that a finding repeats
 class Finding:
     """One fault of one row.
 
-    line:   in the file, where the format has lines; row: which document of the file, from 1; None: the whole file
-    weight: the larger, the worse among those of the same check and severity
+    line:   in the file, if the format has lines; row: the number of the document, from 1; None: the whole file
+    weight: larger is worse, among findings of the same check and severity
     """
 
     check: str
@@ -30,7 +30,7 @@ class Finding:
 
     @property
     def where(self) -> str:
-        """``file:line``, or which item of the file, or the file.
+        """``file:line``, or the file with the number of the item, or the file.
 
         >>> Finding(check="spans", severity=ERROR, file="a.jsonl", line=7, what="").where
         'a.jsonl:7'
@@ -56,7 +56,7 @@ def quoted(text: str) -> str:
 
 
 def times(count: int) -> str:
-    """How often, in words.
+    """A count of times, in words.
 
     >>> times(1), times(2000)
     ('once', '2,000 times')

@@ -27,14 +27,14 @@ def _spans(file: CorpusFile, n: int, d: Document) -> Iterator[Finding]:
         covered = d.text[s.start : s.end]
         shown = f"{s.label} {s.start}-{s.end} {quoted(covered)}"
         if (s.label, s.start, s.end) in met:
-            yield file.finding(CHECK, ERROR, n, f"{shown} stands twice", "take one away")
+            yield file.finding(CHECK, ERROR, n, f"{shown} occurs twice", "remove one")
         met.add((s.label, s.start, s.end))
         if covered != covered.strip():
             padded.add(s)
             start = s.start + len(covered) - len(covered.lstrip())
             end = s.end - len(covered) + len(covered.rstrip())
             which = "starts" if start > s.start else "ends"
-            advice = f"{start}-{end}" if start < end else "take it away: it covers nothing else"
+            advice = f"{start}-{end}" if start < end else "remove it: it covers nothing else"
             yield file.finding(
                 CHECK, ERROR, n, f"{s.label} {s.start}-{s.end} {covered!r} {which} with a space", advice
             )

@@ -1,4 +1,4 @@
-"""Engines: where many independent pieces of work run: in this process, in several, or on a Ray cluster.
+"""Engines run many independent pieces of work: in this process, in several, or on a Ray cluster.
 
 Prediction over files is in ``chaffinch.engines.prediction``, which imports every kind of data: workers that train do
 not need it.

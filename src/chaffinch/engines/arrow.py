@@ -1,4 +1,4 @@
-"""Batches of Arrow in, batches with answers out: the function that data engines map over their partitions."""
+"""Prediction on Arrow batches: a function that data engines map over their partitions."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,10 +1,10 @@
-"""What an engine is: it maps a job over shards, sums over shards, and broadcasts weights.
+"""The protocol of engines: an engine maps a job over shards, sums over shards, and broadcasts weights.
 
 threads     one shard after the other in this process; the core's threads work inside each
 processes   a process per core, each with the job's state of its own
 ray         tasks and actors of a Ray cluster (extra [ray])
 
-A shard may be done twice if a worker is lost, so jobs are repeatable. ``map`` gives results as they come, for
+A shard may be processed twice if a worker is lost, so jobs must be repeatable. ``map`` gives results as they come, for
 prediction; ``reduce`` gives their sum in an order that depends on the shards alone, for training, and its workers keep
 the shards that they have read.
 """
@@ -20,14 +20,14 @@ from chaffinch.learners.shards import Reducer, Term, Work, summed_nodes
 
 
 class EngineError(ChaffinchError):
-    """The engine could not do the work: workers died again and again, or there are none."""
+    """The engine could not do the work: workers died repeatedly, or there are none."""
 
 
 class Job(Protocol):
     """Work on shards, which can be sent to another process."""
 
     def open(self) -> Any:
-        """What all shards of a process need: a loaded model."""
+        """The state that all shards of a process share, such as a loaded model."""
         ...
 
     def run(self, state: Any, shard: Any) -> Any:
@@ -36,7 +36,7 @@ class Job(Protocol):
 
 
 class Engine(Reducer, Protocol):
-    """Where a job runs: it maps, broadcasts and reduces."""
+    """Runs jobs: it maps, broadcasts and reduces."""
 
     def map(self, job: Job, shards: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         """The number of each shard and its result, in the order in which they are done."""
@@ -48,14 +48,14 @@ class Engine(Reducer, Protocol):
 
 
 class Holding:
-    """What a worker holds of the shards of one problem: that of the last one."""
+    """The shards of the last problem that a worker has read."""
 
     def __init__(self) -> None:
         self._key = ""
         self._held: dict[int, Any] = {}
 
     def of(self, key: str) -> dict[int, Any]:
-        """What it holds by the number of the shard; of another problem, nothing."""
+        """The shards of a problem by number; those of another problem are dropped."""
         if key != self._key:
             self._key, self._held = key, {}
         return self._held

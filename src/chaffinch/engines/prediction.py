@@ -1,4 +1,4 @@
-"""Prediction over many files: each is written whole or not at all, and a second run does only what is missing."""
+"""Prediction over many files: each is written completely or not at all; a second run predicts the missing ones."""
 
 import hashlib
 import json
@@ -33,7 +33,7 @@ class FilePrediction:
 
     model:   the path of the model file
     digest:  of its bytes: a worker that finds another file there refuses it
-    request: what is asked of each file; its data and output are replaced
+    request: the request for each file; its data and output are replaced
     """
 
     model: Path
@@ -60,7 +60,7 @@ class FilePrediction:
 
 @dataclass(frozen=True)
 class AnsweredFile:
-    """A file that is done: the size of its answers in bytes, and what is to be told about its rows."""
+    """A predicted file: the size of its answers in bytes, and remarks on its rows."""
 
     size: int
     remarks: tuple[str, ...] = ()
@@ -71,8 +71,8 @@ def predict_files(
 ) -> Iterator[tuple[Path, bool]]:
     """Predict each input into its output; gives each output and whether it was done before.
 
-    The folder of the outputs has a manifest of what is done: an input that has not changed since the same model
-    answered it in the same way is not answered again. All outputs are in one folder.
+    The folder of the outputs has a manifest of finished files: an input is not predicted again if it has not changed
+    since the same model predicted it with the same settings. All outputs are in one folder.
     """
     folder = pairs[0][1].parent
     with _alone_in(folder):
@@ -86,7 +86,7 @@ def predict_files(
         if left:
             _remove_unfinished([output for _, output in left])
             manifest.write()  # before the first answer: entries of another model are no longer true then
-        facts = [_facts(data) for data, _ in left]  # as they are before the work: a change on the way is seen
+        facts = [_facts(data) for data, _ in left]  # taken before the work, so that a later change is noticed
         try:
             for n, answered in engine.map(job, left):
                 data, output = left[n]
@@ -95,7 +95,7 @@ def predict_files(
                 manifest.add(output, facts[n], answered.size)
                 yield output, False
         except BaseException:
-            with suppress(DataError):  # of a full disk is told what the answers met
+            with suppress(DataError):  # if the disk is full, the error of the answers is reported
                 manifest.write()
             raise
         if left:
@@ -123,7 +123,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 def _remove_unfinished(outputs: Sequence[Path]) -> None:
-    """Remove what a run that was killed has left of these files: ``files.writing`` names them so."""
+    """Remove the partial files of a killed run, by the names that ``files.writing`` gives them."""
     names = {MANIFEST, *(output.name for output in outputs)}
     for path in outputs[0].parent.glob(".*.*.part*"):
         if path.name[1:].rsplit(".", 2)[0] in names:
@@ -132,9 +132,9 @@ def _remove_unfinished(outputs: Sequence[Path]) -> None:
 
 @dataclass
 class Manifest:
-    """What is done: by the name of the output, the input's size and time, and the answers' size.
+    """The finished files: by the name of the output, the input's size and time, and the size of the answers.
 
-    key: of the model and of what was asked
+    key: a hash of the model and the request
     """
 
     path: Path
@@ -171,7 +171,7 @@ class Manifest:
             self.write()
 
     def write(self) -> None:
-        """Write the file; it is whole at any moment."""
+        """Write the file; it is complete at any moment."""
         self._written = time.monotonic()
         with writing_text(self.path) as stream:
             json.dump({"key": self.key, "files": self.files}, stream, indent=1, sort_keys=True)

@@ -121,7 +121,7 @@ class Processes:
 
 
 class SharedArray:
-    """An array in a file, in memory if the machine has such a folder; the file goes when its maker is done with it."""
+    """An array in a file, in memory if the machine has a folder for that; it is deleted with the object that made it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -153,7 +153,7 @@ def _one_process(work: Work) -> ProcessPoolExecutor:
 
 
 def _context(job: Any) -> BaseContext:
-    """How processes start that do this job."""
+    """The start method of the processes of a job."""
     if sys.platform != "linux":
         return get_context("spawn")
     context = get_context("forkserver")
@@ -174,7 +174,7 @@ def _context(job: Any) -> BaseContext:
 
 
 def _end_with_the_driver() -> None:
-    """A worker whose driver was killed would wait forever: a thread ends it."""
+    """End this worker if its driver is killed; otherwise it would wait forever."""
     driver = parent_process()
     assert driver is not None
 

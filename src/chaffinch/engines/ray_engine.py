@@ -1,7 +1,7 @@
 """The engine of a Ray cluster: tasks for prediction, actors that keep their shards for training.
 
-``map`` gives a task to each shard, which Ray does again elsewhere if its node is lost. Ray notices that late, so a task
-that takes much longer than all others took is also given to a second worker; the result that comes first counts. Every
+``map`` makes a task of each shard; Ray repeats it elsewhere if its node is lost. Ray notices that late, so a task that
+takes much longer than all others is also given to a second worker, and the first result counts. Every
 process keeps the state of its last job, so a model is loaded once per process. ``reduce`` calls one actor per core;
 the shards of an actor that is lost go to the others, which read them from their files. Files are read and written by
 the nodes: the folders must be the same on all of them.
@@ -138,7 +138,7 @@ class RayEngine:
         self._actors, self._owner, self._key = [], {}, ""
 
     def _assign(self, ray: Any, key: str, K: int) -> None:
-        """Every shard gets an actor: runs of neighbours, for as long as the actors live."""
+        """Give every shard an actor, adjacent shards the same one, as long as the actors live."""
         if self._key == key and len(self._owner) == K and self._actors:
             return
         self._gather(ray, K)
@@ -172,7 +172,7 @@ class RayEngine:
             raise self._no_core(ray)
 
     def _replace(self, ray: Any, lost: list[Any]) -> set[int]:
-        """Give the shards of lost actors to others: the numbers of these shards."""
+        """Give the shards of lost actors to others; returns the numbers of these shards."""
         for actor in lost:
             _end(actor)
         self._actors = [actor for actor in self._actors if actor not in lost]
