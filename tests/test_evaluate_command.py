@@ -84,7 +84,7 @@ def test_two_outputs_are_compared(files):
     c = found["comparison"]["span.micro.f1"]
     assert (c["other"], found["against"]) == (1.0, str(gold))
     assert c["difference"] == pytest.approx(found["span.micro.f1"] - 1.0)
-    assert "cannot be told apart" in run(gold, out, "--against", out)
+    assert "do not differ significantly" in run(gold, out, "--against", out)
 
 
 def test_unseen_words_are_scored_apart(files, tmp_path):
@@ -125,7 +125,7 @@ def test_the_page_is_whole_escaped_and_needs_no_network(files, tmp_path):
     assert checker.seen.count("svg") == 3
     assert "script" not in checker.seen
     assert "&lt;flew&gt;" in text or "<flew>" not in text
-    for heading in ("Scores", "By type", "Confusions", "Errors worth reading", "Seen and unseen words"):
+    for heading in ("Scores", "By type", "Confusions", "Examples of errors", "Seen and unseen words"):
         assert f"<h2>{heading}</h2>" in text
 
 
@@ -214,7 +214,7 @@ def test_documents_that_do_not_fit_are_refused_with_the_line(tmp_path):
     gold.write_text('text,label\n"one\nor two",a\ntwo,b\n')
     out.write_text('text,label\n"one\nor two",a\nthree,b\n')
     with pytest.raises(
-        DataError, match=r"out.csv:4: the text is not that of .*gold.csv:4: 'three', but 'two'"
+        DataError, match=r"out.csv:4: the text differs from .*gold.csv:4: 'three', expected 'two'"
     ):
         run(gold, out)
     out.write_text('text,label\n"one\nor two",a\n')
@@ -231,7 +231,7 @@ def test_bad_settings_are_refused_and_nothing_is_written(files, tmp_path):
         run(*files, "--convention", "x", "--html", page)
     with pytest.raises(ConfigError, match="between 0 and 100"):
         run(*files, "--interval", 0, "--html", page)
-    with pytest.raises(ConfigError, match="a scheme is for seqeval-strict only"):
+    with pytest.raises(ConfigError, match="a scheme applies only to seqeval-strict"):
         run(*files, "--convention", "seqeval", "--scheme", "IOB2", "--html", page)
     assert not page.exists()
 

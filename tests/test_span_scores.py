@@ -232,7 +232,7 @@ def test_the_strict_scheme_is_read_off_the_tags():
     }
     for scheme, row in cases.items():
         assert score_tags([row.split()], [row.split()], "seqeval-strict").scheme == scheme
-    with pytest.raises(ConfigError, match="cannot tell the scheme"):
+    with pytest.raises(ConfigError, match="cannot detect the scheme"):
         score_tags([["B-x", "L-x", "E-x"]], [["O", "O", "O"]], "seqeval-strict")
 
 

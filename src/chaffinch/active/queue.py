@@ -1,4 +1,4 @@
-"""A queue for annotators: rows about which a model is uncertain, and an audit set drawn at random."""
+"""A queue for annotators: rows that a model is uncertain about, and an audit set drawn at random."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -112,7 +112,7 @@ class LayoutGuess:
 def layout(head: bytes) -> LayoutGuess:
     """Whether lines are tokens with a column of tags, or sentences that happen to be equally long.
 
-    Columns have blank lines between runs of rows with the same number of cells. Rows with tabs are columns, and so are rows
+    Columns have blank lines between runs of rows with the same number of cells. Rows with tabs are columns; so are rows
     of one word if several are adjacent. Rows of words between spaces are columns if a cell after the first looks
     like a tag: by the form of all of them (``B-PER``, ``NN``), or because few distinct cells occur.
 
@@ -258,7 +258,7 @@ def _group_name(remarks: list[str]) -> str | None:
     return None
 
 
-# -- writing; a value that a cell cannot hold is an error that names the sentence and the token -----------------------------
+# -- writing; a value that a cell cannot hold is an error that names the sentence and the token ------------------------
 
 DOCSTART = "-DOCSTART-"
 _BOM = "\ufeff"

@@ -121,7 +121,7 @@ class Processes:
 
 
 class SharedArray:
-    """An array in a file, in memory if the machine has a folder for that; it is deleted with the object that made it."""
+    """An array in a file, in memory if the machine has a folder for that; it is deleted with its first object."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -1,4 +1,4 @@
-"""Span conventions: what counts as a span in a tag sequence, stated as data.
+"""Span conventions: definitions of the spans of a tag sequence, stated as data.
 
 There are several definitions of "span F1". Each definition here is a way to read one tag as (prefix, type) and a
 table that says, for two neighbouring tags, whether a span ends between them and whether one starts.
@@ -81,7 +81,7 @@ class Convention:
         prefix, kind = self.parse(label)
         if self.allowed and prefix not in self.allowed:
             rules = f"{self.name} ({self.scheme})" if self.scheme else self.name
-            raise DataError(f"tag {label!r}: {rules} knows the prefixes {' '.join(self.allowed)} only")
+            raise DataError(f"tag {label!r}: {rules} allows only the prefixes {' '.join(self.allowed)}")
         return prefix, kind
 
 
@@ -95,7 +95,9 @@ def convention(name: str, scheme: str | None = None, labels: Collection[str] = (
         raise ConfigError(f"unknown convention {name!r}; there are {', '.join(CONVENTIONS)}")
     if name != STRICT:
         if scheme is not None:
-            raise ConfigError(f"a scheme is for {STRICT} only; {name} reads every scheme by the same rules")
+            raise ConfigError(
+                f"a scheme applies only to {STRICT}; {name} reads every scheme by the same rules"
+            )
         return _LOOSE[name]
     if scheme is None:
         scheme = _detected_scheme(labels)
@@ -156,7 +158,7 @@ def _detected_scheme(labels: Collection[str]) -> str:
         if prefixes >= set(needed) and prefixes <= set(allowed):
             return scheme
     seen = " ".join(sorted(prefixes))
-    raise ConfigError(f"cannot tell the scheme from the prefixes {seen}; name one of {', '.join(_SCHEMES)}")
+    raise ConfigError(f"cannot detect the scheme from the prefixes {seen}; name one of {', '.join(_SCHEMES)}")
 
 
 # The shared-task script of Tjong Kim Sang and Buchholz 2000, with its one-token brackets [ and ].

@@ -180,7 +180,7 @@ def p_text(p: float) -> str:
 
 
 def description(evaluation: Evaluation) -> str:
-    """What was scored and how: "1,094 sentences, 26,131 tokens; spans by conlleval"."""
+    """The size of the scored data and the convention: "1,094 sentences, 26,131 tokens; spans by conlleval"."""
     scores = evaluation.scores.as_dict()
     counted = ("sentences", "tokens", "documents", "trees", "pairs", "lists")
     sizes = ", ".join(f"{scores[name]:,} {name}" for name in counted if name in scores)
@@ -197,7 +197,7 @@ def verdict(evaluation: Evaluation) -> str:
     other = evaluation.outputs.names[2]
     if c.p_swap > 0.05:
         return (
-            f"By {title_of(key)} the two cannot be told apart: {c.ours:.4f} against {c.other:.4f}, "
+            f"The two do not differ significantly in {title_of(key)}: {c.ours:.4f} against {c.other:.4f}, "
             f"p = {c.p_swap:.3f}."
         )
     better = (c.difference > 0) != (key in ERRORS)

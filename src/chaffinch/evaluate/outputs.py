@@ -219,7 +219,7 @@ def _format_like(gold: Format, path: str | Path) -> str:
     if has_tags(seen) and "spans" in gold.carries:
         raise DataError(
             f"{display_name(path)}: holds tags in columns, and the gold file is of the format {gold.name}; "
-            f"bring both to one format: chaffinch convert {path} OUT --to {gold.name}"
+            f"convert it to that format: chaffinch convert {path} OUT --to {gold.name}"
         )
     return seen.name if has_tags(seen) == has_tags(gold) else gold.name
 
@@ -231,13 +231,13 @@ def _of_documents(
     task = next((one for one in known if issubclass(one, DocumentOutputs) and one.holds(gold)), None)
     if task is None:
         raise DataError(
-            f"{display_name(paths[0])}: holds nothing to score: no tags, labels, spans, trees or links"
+            f"{display_name(paths[0])}: has nothing to score: no tags, labels, spans, trees or links"
         )
     assert issubclass(task, DocumentOutputs)
     if len(paths) == 1:
         if not task.in_one_file or not all(PREDICTION in d.fields for d in gold):
             raise DataError(
-                f"{display_name(paths[0])}: a single file needs a column '{PREDICTION}' beside the labels, or "
+                f"{display_name(paths[0])}: a single file needs a column '{PREDICTION}' besides the labels, or "
                 "name a second file with the predictions"
             )
         files.append(gold)
@@ -260,7 +260,7 @@ def _check_same_documents(
             at = next((i for i, (p, q) in enumerate(zip(x.text, y.text, strict=False)) if p != q), 0)
             shown = [repr(d.text[max(0, at - 10) : at + 20]) for d in (x, y)]
             raise DataError(
-                f"{row_place(b, n, y)}: the text is not that of {row_place(a, n, x)}: {shown[1]}, but {shown[0]}"
+                f"{row_place(b, n, y)}: the text differs from {row_place(a, n, x)}: {shown[1]}, expected {shown[0]}"
             )
 
 

@@ -45,10 +45,10 @@ def page(evaluation: Evaluation) -> Page:
     if found is not None:
         report.add("Confusions", _confusion_map(found))
         if found.mistakes:
-            report.add("Errors worth reading", *_errors(found.mistakes))
+            report.add("Examples of errors", *_errors(found.mistakes))
         if found.pairs is not None:
             head = ("gold", "predicted", "times", "for example")
-            shown = table(head, found.pairs) if found.pairs else paragraph("Nothing was confused.")
+            shown = table(head, found.pairs) if found.pairs else paragraph("There are no confusions.")
             report.add("Most confused pairs", shown)
     if evaluation.seen is not None:
         report.add("Seen and unseen words", *_seen(evaluation.seen))
@@ -149,9 +149,7 @@ def _confusion_map(found: Confusions) -> Html:
     some = f" The {len(kept)} with most errors of {len(names)}." if len(kept) < len(names) else ""
     chosen = [names[i] for i in kept]
     cells = confusion[np.ix_(kept, kept)].tolist()
-    drawn = heat_map(
-        f"What was taken for what, by {found.what}", chosen, chosen, cells, "predicted", "gold", True
-    )
+    drawn = heat_map(f"Confusion matrix by {found.what}", chosen, chosen, cells, "predicted", "gold", True)
     return figure(
         drawn, (found.note or "Gold in rows, predicted in columns.") + some + " Colour is logarithmic."
     )
@@ -204,7 +202,7 @@ def highlighted(words: Sequence[str], marks: Sequence[Marked]) -> Html:
 
 def _seen(seen: dict[str, float]) -> Iterable[Html]:
     chart = grouped_bars(
-        "Token accuracy by whether training has the word",
+        "Token accuracy of words seen and unseen in training",
         [f"{name} ({seen[f'{name}.tokens']:,.0f})" for name in ("seen", "unseen")],
         {"token accuracy": [seen[f"{name}.token_accuracy"] for name in ("seen", "unseen")]},
     )

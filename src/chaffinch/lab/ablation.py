@@ -133,7 +133,7 @@ class Row:
     @property
     def label(self) -> str:
         """The varied settings, in a line."""
-        return ", ".join(f"{k}={v}" for k, v in self.point.items()) or "as it is"
+        return ", ".join(f"{k}={v}" for k, v in self.point.items()) or "unchanged"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from chaffinch.lab.model_difference import OUTCOMES, ChangedAnswer, ModelDiffere
 from chaffinch.report import Html, Page, cards, paragraph, table, tag
 
 LONGEST_TEXT = 600
-EACH = 20  # rows shown of one confusion
+EACH = 20  # rows shown for each confusion
 SHOWN_CONFUSIONS = 20
 
 HEADINGS = {
@@ -38,7 +38,7 @@ def difference_page(difference: ModelDifference, verdict: Verdict | None, top: i
             page.add(
                 "By label", table(("label", "old F1", "new F1", "change", "interval"), map(_cells, classes))
             )
-    page.add("The two", _sides(difference))
+    page.add("Models", _sides(difference))
     confusions = difference.confusions()
     if confusions:
         judged = difference.evaluation is not None

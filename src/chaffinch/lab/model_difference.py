@@ -34,9 +34,9 @@ MOST_LISTED = 12  # names in a sentence
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two that are compared: a model, or a file of answers.
+    """One side of the comparison: a model, or a file of answers.
 
-    labels: that it can predict   model_bytes: of the file   speed: tokens, documents ... per CPU second
+    labels: those that it can predict   model_bytes: size of the file   speed: tokens, documents ... per CPU second
     """
 
     name: str
@@ -68,7 +68,7 @@ class ChangedAnswer:
 
     @property
     def better(self) -> bool | None:
-        """Whether the new answer has fewer mistakes than the old; None if equally many, or without gold."""
+        """Whether the new answer has fewer mistakes than the old; None if it has the same number, or without gold."""
         gone, come = self.gone.total(), self.come.total()
         return None if self.gold is None or gone == come else gone > come
 
@@ -159,7 +159,7 @@ class ModelDifference:
             if strange:
                 found.append(f"Labels of the data that neither model knows: {_listed(strange)}.")
         if self.evaluation is None:
-            found.append("The data has no right answers, so changes are listed and not judged.")
+            found.append("The data has no gold answers, so changes are listed and not judged.")
         return found
 
     def as_dict(self, top: int | None = None) -> dict[str, Any]:
@@ -293,7 +293,7 @@ def _change_name(old: str, new: str) -> str:
 
 
 def _test_set(models: Sequence[Any], data: Path, told: dict[str, str], files: Sequence[Any]) -> TestSet:
-    """The test set for models of this kind, or for what files of answers hold."""
+    """The test set for these models, or for files of answers."""
     kinds = [kind_of_model(model) for model in models] or [_kind_of_answers(files[0])]
     if len(set(kinds)) > 1:
         names = " and ".join(kind.model_name for kind in kinds)
@@ -393,7 +393,7 @@ def verdict(
             key,
             f"By {title} the new model is worse, within the tolerance of {tolerance:g}: {figures}.",
         )
-    return Verdict(False, key, f"By {title} the two cannot be told apart: {figures}.")
+    return Verdict(False, key, f"The two do not differ significantly in {title}: {figures}.")
 
 
 COLUMNS = (

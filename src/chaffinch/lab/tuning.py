@@ -1,6 +1,6 @@
 """Tuning: random search with successive halving, scored on held-out data only.
 
-Successive halving (Jamieson and Talwalkar 2016): nine drawn settings train on a ninth of the data, the best
+Successive halving (Jamieson and Talwalkar 2016): nine sampled settings train on a ninth of the data, the best
 three of them on a third, the best one on all; then nine others, until the trials or the time are used up.
 The recipes' default settings run first, on all data, so the result is never worse than they are.
 """
@@ -24,10 +24,10 @@ from chaffinch.progress import Listener, Progress, going_on, keep_going
 
 
 class Space(Protocol):
-    """Values to draw from."""
+    """A distribution of values of a setting."""
 
     def draw(self, chance: random.Random) -> Any:
-        """One of them."""
+        """A sampled value."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Among:
     values: tuple[Any, ...]
 
     def draw(self, chance: random.Random) -> Any:
-        """One of them."""
+        """A sampled value."""
         return self.values[int(chance.random() * len(self.values))]
 
 
@@ -50,12 +50,12 @@ class Between:
     whole: bool = False
 
     def draw(self, chance: random.Random) -> Any:
-        """One of them."""
+        """A sampled value."""
         value = math.exp(math.log(self.low) + chance.random() * (math.log(self.high) - math.log(self.low)))
         return max(1, round(value)) if self.whole else float(f"{value:.2g}")
 
 
-# The features as a whole, by the name of their preset: not a knob, but drawn like one.
+# The features as a whole, by the name of their preset: not a knob, but sampled like one.
 FEATURES = "features"
 
 # By the name of the knob; a recipe is tuned over those that it has.
@@ -145,7 +145,7 @@ FEWEST = 300  # minimum number of examples in a share of the training split
 
 @dataclass(frozen=True)
 class Trial:
-    """One setting on one share of the training split. settings: what differs from the recipe's own."""
+    """One setting on one share of the training split. settings: those that were sampled."""
 
     number: int
     recipe: str
@@ -175,7 +175,7 @@ class Configuration:
 
 
 class Mapper(Protocol):
-    """An engine, as far as trials need one."""
+    """The part of an engine that trials use."""
 
     def map(self, job: Any, shards: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         """The number of each shard and its result, as they come."""
@@ -184,7 +184,7 @@ class Mapper(Protocol):
 
 @dataclass(frozen=True)
 class TrialScore:
-    """What a trial found: the name and value of its score, its time, and on all the data its preset."""
+    """The result of a trial: the name and value of its score, its time, and its preset if it used all data."""
 
     score: str
     value: float
@@ -197,7 +197,7 @@ class TrialJob:
     """Trials as the job of an engine: train on a share of the training split, score on the dev split.
 
     wanted: the score; None: the main one
-    token:  of this search, by which a worker knows the job again
+    token:  identifies this search, so that a worker recognises the job
     """
 
     splits: SplitsByName = field(repr=False)
@@ -247,12 +247,12 @@ def tune(
     listener: Listener = keep_going,
     engine: Mapper | None = None,
 ) -> Tuned:
-    """Search the best settings for the dev split.
+    """Search for the settings with the best score on the dev split.
 
     bases, spaces: the experiments to start from, one per recipe, and the search space of each
-    trials:        number of settings drawn; the same number gives the same result
-    seconds:       or the time budget; a trial that is running when it ends does not count
-    engine:        where trials run side by side, with the same result; it needs a number of trials
+    trials:        number of settings to sample; the same number gives the same result
+    seconds:       or the time budget; a trial that it interrupts does not count
+    engine:        runs trials side by side, with the same result; it needs a number of trials
     """
     if engine is not None and seconds is not None:
         raise ConfigError("an engine needs a number of trials, not a time: use --trials")
@@ -270,7 +270,7 @@ def tune(
     except _OutOfTime:
         pass
     if search.best is None or search.preset is None:
-        raise ConfigError(f"{seconds:g} s are not enough to train once; give more time or fewer data")
+        raise ConfigError(f"{seconds:g} s are not enough to train once; give more time or less data")
     return Tuned(search.score, search.trials, search.best, replace(search.preset, name=name))
 
 
@@ -296,7 +296,7 @@ class _Search:
         expected: int | None,
         engine: Mapper | None,
     ) -> None:
-        # What is sent to other processes is loaded: a dataset may be read by functions of this one.
+        # Data is loaded before it is sent to other processes: a dataset may be read by functions of this process.
         read = splits if engine is None else _Loaded(splits["train"], splits["dev"])
         self.job = TrialJob(read, score, threads if engine is None else 1)
         self.engine = engine
@@ -412,7 +412,7 @@ def _best_first(scored: tuple[float, Configuration]) -> tuple[float, int]:
 def _brackets(
     bases: Sequence[Experiment], spaces: Sequence[Mapping[str, Space]], trials: int | None, seed: int
 ) -> Iterator[list[Configuration]]:
-    """Drawn settings, nine at a time, alternating between recipes, without repetition."""
+    """Sampled settings, nine at a time, alternating between recipes, without repetition."""
     chance = random.Random(seed)
     seen: set[str] = set()
     number, misses, bracket = len(bases), 0, []
