@@ -67,7 +67,7 @@ FAULTS: dict[str, tuple[str, bytes, dict[str, object], str]] = {
         "f.conll",
         b"x" * 10_000_000,
         {},
-        ":1: line of more than 8 MiB, which is no line of text: 'xxx",
+        ":1: line of more than 8 MiB, so this is not a text file: 'xxx",
     ),
     "10 MB on a later line": ("f.conll", b"a X\n" + b"x " * 5_000_000, {}, ":2: line of more than 8 MiB"),
     "duplicate header": (

@@ -98,7 +98,7 @@ def test_a_part_is_not_read_before_it_is_asked_for(tmp_path):
 def test_two_files_for_one_part_are_not_chosen_between(tmp_path):
     (tmp_path / "train.csv").write_text("label,text\na,b\n")
     (tmp_path / "train.tsv").write_text("label\ttext\na\tb\n")
-    with pytest.raises(DataError, match=r"which of train\.csv, train\.tsv"):
+    with pytest.raises(DataError, match=r"train\.csv, train\.tsv could all be the train split"):
         dataset(Source(name=str(tmp_path)))
 
 

@@ -148,7 +148,7 @@ def test_the_doctor_writes_every_finding_as_a_line_of_json(run: Runner, tmp_path
     outcome = run("doctor", path, "--quick", "--top", 2, "-o", out, "--html", page)
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert outcome.code == 0
-    assert "and 6 more (-o FILE writes them all)" in outcome.out
+    assert "and 6 more (--findings FILE writes them all)" in outcome.out
     assert [row["line"] for row in rows] == list(range(3, 11))
     assert rows[0].keys() == {"file", "line", "row", "check", "severity", "what", "suggestion"}
     assert "the same text as" in page.read_text()

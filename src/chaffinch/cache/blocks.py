@@ -1,10 +1,10 @@
-"""A file of blocks of whole numbers: what is in it is checked by length and CRC before it is used.
+"""A file of blocks of integers, which are checked by length and CRC before use.
 
     magic, version, CRC of the footer, place and size of the footer        32 bytes
     blocks      lengths of the examples, then each stream, all as varints
     sections    further bytes by name, such as vocabularies
     directory   of each block its place, size, CRC, examples and items
-    footer      JSON: what the file is of, and where sections and directory are
+    footer      JSON: the kind of content, and the places of sections and directory
 
 A stream has a number per item (a token, a feature of a document) or per example (a sentence, a document).
 """
@@ -31,7 +31,7 @@ VERSION = 1
 _PRELUDE = struct.Struct("<8sIIQQ")
 ENTRY = np.dtype([("offset", "<u8"), ("size", "<u4"), ("crc", "<u4"), ("examples", "<u4"), ("items", "<u4")])
 DIRECTORY = "directory"
-ITEM, EXAMPLE = "item", "example"  # what a stream has a number of
+ITEM, EXAMPLE = "item", "example"  # a stream has a number per item or per example
 
 Ids = NDArray[np.int32]
 
@@ -89,7 +89,7 @@ class BlockWriter:
         self.part.replace(self.path)
 
     def discard(self) -> None:
-        """Remove what was written, unless it is complete."""
+        """Remove the file, unless it is complete."""
         self._out.close()
         self.part.unlink(missing_ok=True)
 
@@ -168,7 +168,9 @@ class BlockFile:
         if os.fstat(self._file.fileno()).st_size != self._size or place + size > self._size:
             raise self.fault(f"{what} is not there: the file was cut short")
         content = self._map[place : place + size]
-        if hasattr(self._map, "madvise") and size > mmap.PAGESIZE:  # what was read need not stay in memory
+        if (
+            hasattr(self._map, "madvise") and size > mmap.PAGESIZE
+        ):  # pages that were read need not stay in memory
             self._map.madvise(mmap.MADV_DONTNEED)
         if zlib.crc32(content) != crc:
             raise self.fault(f"{what} is damaged")

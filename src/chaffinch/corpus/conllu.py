@@ -206,7 +206,7 @@ def _rules(kept: Iterable[int], *, number_rows: bool) -> RowRules:
 
 
 def _kept(options: ConlluOptions, default: tuple[str, ...]) -> tuple[str, ...]:
-    """The columns to keep beside the form, the label's own left out."""
+    """The columns to keep besides the form and the label."""
     names = default if options.columns is None else tuple(c for c in re.split("[, ]", options.columns) if c)
     for name in names:
         if name not in CELLS and name not in (WORD, LABEL):
@@ -235,7 +235,7 @@ def _strings(types: list[str], ids: list[int]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A stretch of the text as it is written: one word, or the multi-word token of several."""
+    """A stretch of the text: one word, or a multi-word token of several."""
 
     form: str
     words: list[str]
@@ -273,8 +273,8 @@ def text_of(units: Sequence[Unit]) -> str:
 def placed(units: Sequence[Unit], text: str) -> list[Token] | str:
     """The words as tokens of the text, or the first form that the text does not have at its position.
 
-    Only white space may stand between units. The words of a multi-word token share it out if they spell it
-    (do + n't), and else each has all of it (de + le, written du).
+    Only white space may stand between units. If the words of a multi-word token spell it (do + n't), each has its own
+    stretch; otherwise each has all of it (de + le, written du).
 
     >>> placed([Unit("du", ["de", "le"], True), Unit("vin", ["vin"], True)], "du vin")
     [Token(text='de', start=0, end=2), Token(text='le', start=0, end=2), Token(text='vin', start=3, end=6)]
@@ -342,7 +342,7 @@ def misc(document: Document) -> list[str]:
 
 
 class _Unfit(Exception):
-    """What CoNLL-U cannot represent, after the sentence's number."""
+    """The reason why CoNLL-U cannot hold a sentence, to follow its number."""
 
 
 def _lines(document: Document) -> list[str]:

@@ -35,7 +35,7 @@ class Fitting:
 
     scheme:     of the tags that are written; None keeps tags as they are, and writes spans as BIO
     misaligned: treatment of spans that do not fit token boundaries
-    tokeniser:  how text without tokens is cut
+    tokeniser:  the tokeniser of text without tokens
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Fitting:
             )
         if self.scheme is not None and LABEL in self.found.columns and self.source_scheme is None:
             raise ConfigError(
-                f"the tags are in no known scheme, so they cannot be converted to {self.scheme}"
+                f"the tags follow no known scheme, so they cannot be converted to {self.scheme}"
             )
         if self._tags_become_spans(self.target) and self.source_scheme is not None:
             faults = validate_column(*self._tags, self.source_scheme)

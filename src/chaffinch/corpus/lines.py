@@ -130,7 +130,7 @@ def long_line(path: str | Path, number: int, content: bytes) -> DataError:
     return fault(
         path,
         number,
-        f"line of more than {LONGEST_LINE >> 20} MiB, which is no line of text: {shown(content)}",
+        f"line of more than {LONGEST_LINE >> 20} MiB, so this is not a text file: {shown(content)}",
     )
 
 

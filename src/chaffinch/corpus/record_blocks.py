@@ -1,4 +1,4 @@
-"""A file in blocks of whole records, as its bytes come: so much is in memory at a time, and a slow pipe is answered.
+"""A file in blocks of whole records, as its bytes come: one block is in memory at a time, and a slow pipe is answered.
 
 lines        a record is a line                     text, JSONL, fastText, pairs
 paragraphs   records have blank lines between them  columns, CoNLL-U
@@ -20,7 +20,7 @@ LINES = ("text", *JSON_LINES, "fasttext", "alignment", "brackets-tsv")
 PARAGRAPHS = ("columns", "conllu", "hmm")
 ROWS = ("csv", "tsv")
 TABLES = ("parquet", "datasets")
-SIZE = 1 << 19  # bytes of a block, if they are there
+SIZE = 1 << 19  # bytes of a block, if available
 _TOKEN = re.compile(rb"^(?!#|-DOCSTART-)[ \t]*[^\s]", re.MULTILINE)  # a line that is no comment and no mark
 
 
@@ -29,7 +29,7 @@ class RecordBlock:
     """Whole records of a file.
 
     first_line: the number of its first line, from 1; of a block that repeats the header, the header is counted
-    end:        how many bytes of the file, unpacked, were read up to its end
+    end:        number of unpacked bytes of the file up to its end
     """
 
     content: bytes
@@ -38,14 +38,14 @@ class RecordBlock:
 
 
 def has_records(format: str, start: bytes) -> bool:
-    """Whether a file of this format that begins so is a sequence of records: a JSON array is one value."""
+    """Whether a file of this format with this start is a sequence of records; a JSON array is not."""
     if format in JSON_LINES:
         return not start.removeprefix(BOM).lstrip().startswith(b"[")
     return format in (*LINES, *PARAGRAPHS, *ROWS) or (format in TABLES and has_arrow())
 
 
 def record_blocks(path: str | Path, format: str) -> Iterator[RecordBlock]:
-    """The blocks of a file that has records. What comes slowly comes in small blocks, and at once."""
+    """The blocks of a file that has records; slow input comes in small blocks, without delay."""
     if format in TABLES:
         for content, row in arrow_blocks(path):
             yield RecordBlock(content, row, row)

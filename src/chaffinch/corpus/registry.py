@@ -76,17 +76,17 @@ TABLES = {
     "hmm": hmm_layout.read_table,
 }
 
-# How a model file continues after the length of its directory; users sometimes pass one instead of a corpus.
+# The bytes of a model file after the length of its directory; users sometimes pass one instead of a corpus.
 MODEL_START = b'{"__metadata__":{"chaffinch":'
 
-# What decides between formats that share an extension, the rarest ability first.
+# Layers that decide between formats that share an extension, the rarest first.
 WEIGHTIEST = ("tree", "links", "spans", "labels", "columns", "scores")
 
 
 def read(
     path: str | Path, format: str | None = None, *, annotators: str = FIRST, **options: Any
 ) -> Iterator[Document]:
-    """The documents of a file, in a format that is named or else detected; options go to its reader.
+    """The documents of a file, in the named or the detected format; options go to its reader.
 
     annotators: the annotations used of texts with several annotators: first, majority or soft
 
@@ -166,7 +166,7 @@ def named(name: str) -> Format:
 def detect(path: str | Path, format: str | None = None, *, texts: bool = False) -> Format:
     """The format of a file: the one named; else by its extension if that decides, else by its first 64 KiB.
 
-    texts: read as plain text what could be plain text or columns
+    texts: in doubt between plain text and columns, choose plain text
 
     If lines of text and columns cannot be told apart with certainty, a :class:`DataWarning` says which was chosen.
     """
@@ -228,7 +228,7 @@ def _telling(
     if agreement.documents:
         taken = {
             FIRST: "the first annotation of each is read; --annotators majority or soft reads all",
-            MAJORITY: "what more than half of them say is read",
+            MAJORITY: "annotations of more than half of them are read",
             SOFT: "their shares are read",
         }
         warn_about_data(f"{name}: {agreement}; {taken[annotators]}")

@@ -3,8 +3,8 @@
 Three rounds, each with fewer candidates on more documents:
 
 1. Kinds of features: two ridge regressions for each kind, on three folds of a sample of the documents. Kinds are
-   compared by how probable their calibrated probabilities make the gold labels: with few documents this varies less
-   from sample to sample than accuracy does.
+   compared by the calibrated likelihood of the gold labels: with few documents it varies less from sample to sample
+   than accuracy does.
 2. Recipe and penalty for the best kind, on three folds of as many documents as the budget allows. If the best two are
    close, ridge regressions on these documents decide between them first.
 3. The leading candidates, on all five folds of the same documents. Among those within half a standard error of the
@@ -145,7 +145,7 @@ class Measured:
 
     @property
     def losses(self) -> NDArray[np.float64]:
-        """What kinds of features are compared by, float64 [M]: surprises; with several labels, errors."""
+        """The losses by which kinds of features are compared, float64 [M]: surprises; with several labels, errors."""
         return 1 - self.right if self.several else self.surprises
 
     def surprise(self) -> float:
@@ -234,7 +234,7 @@ def _left(task: DocumentTask, recipe: str | None, settings: Mapping[str, Any], f
         fitting = [name for name in recipes if settings.keys() <= _own(name)]
         if not fitting:
             raise ConfigError(
-                f"no recipe that is chosen by itself has {', '.join(sorted(settings))}; name one with --recipe"
+                f"none of the recipes to choose from has {', '.join(sorted(settings))}; name one with --recipe"
             )
         recipes = tuple(fitting)
     return Open(recipes, dict(settings), None if features else suited_kinds(task.X))
@@ -305,7 +305,7 @@ class _EncodedDocuments:
         return self._whole[name]
 
     def known_folds(self, name: str) -> HeldOut | None:
-        """The same if they were needed so far."""
+        """The folds of all documents, if they were computed already."""
         return self._held_out.get(name)
 
     def held_out(self, name: str) -> HeldOut:
@@ -355,7 +355,7 @@ def _first_round(kinds: _EncodedDocuments) -> tuple[list[str], dict[str, float],
 
 
 def _close(best: Mapping[str, Measured], errors: float) -> list[str]:
-    """The kinds of features that are behind the best by at most so many standard errors, the best first."""
+    """The kinds of features that are behind the best by at most ``errors`` standard errors, the best first."""
     order = sorted(best, key=lambda name: best[name].losses.mean())
     first = best[order[0]].losses
     behind = {name: best[name].losses - first for name in order}

@@ -26,10 +26,10 @@ class Baseline:
     batch: int = knob(500, "examples of a batch", low=1)
     iteration: int = knob(1, "iterations over a batch before the next", low=1)
     feature_size: int = knob(20000, "maximum number of features", low=1)
-    rand_lr: bool = knob(False, "draw the learning rate of each step by chance")
+    rand_lr: bool = knob(False, "draw the learning rate of each step at random")
     rate: float = knob(0.01, "learning rate, or the largest of random ones", low=0.0)
-    trigram: bool = knob(False, "trigrams beside unigrams and bigrams")
-    stopwords: str = knob("english", "drop n-grams of nothing but these stop words: english, none")
+    trigram: bool = knob(False, "trigrams in addition to unigrams and bigrams")
+    stopwords: str = knob("english", "drop n-grams that consist only of these stop words: english, none")
     lemmatize: bool = knob(True, "replace words by their lemmas")
     penalty: float = knob(0.0, "L2 penalty", low=0.0)
     feature_pick: str = knob(
@@ -72,7 +72,7 @@ _TURNS: dict[str, tuple[tuple[str, ...], Callable[[Any], Any]]] = {
 
 
 def start(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The baseline's values; without the extra ``lemma`` words stay as they are, unless lemmas are asked for."""
+    """The baseline's values; without the extra ``lemma`` words are not lemmatised unless lemmas are requested."""
     made = asdict(Baseline())
     given = {name.replace("-", "_") for name in settings}
     if not given & {"lemmatize", "stemming"} and not _lemmas_installed():

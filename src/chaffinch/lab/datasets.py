@@ -48,7 +48,7 @@ class Source:
         text: str | None = None,
         label_separator: str | None = None,
     ) -> "Source":
-        """From what a user writes: NAME, FOLDER, TRAIN, TRAIN,TEST or TRAIN,DEV,TEST.
+        """A source from the command line: NAME, FOLDER, TRAIN, TRAIN,TEST or TRAIN,DEV,TEST.
 
         >>> Source.parsed("a.csv,b.csv").test
         ('b.csv',)
@@ -156,7 +156,9 @@ def _folder(name: str, folder: Path, options: dict[str, str]) -> Dataset:
         ]
         if len(found) > 1:
             names = ", ".join(f.name for f in found)
-            raise DataError(f"{folder}: which of {names} is the {split} split? Name the files: -d TRAIN,TEST")
+            raise DataError(
+                f"{folder}: {names} could all be the {split} split; name the files: -d TRAIN,TEST"
+            )
         if found:
             readers[split] = partial(_files, (str(found[0]),), options)
     if "train" not in readers:

@@ -262,5 +262,5 @@ def scored_split(splits: Splits, wanted: str | None = None) -> str:
         if name in splits:
             return name
     raise ConfigError(
-        f"{splits.data.name} has only a training split: add a test file, -d TRAIN,TEST, or hold data out, --on dev"
+        f"{splits.data.name} has only a training split: add a test file (-d TRAIN,TEST) or hold data out (--on dev)"
     )
