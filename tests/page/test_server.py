@@ -241,7 +241,7 @@ def test_cells_with_several_labels_are_read_as_told_and_never_as_one_label(tmp_p
         ConfigError, match=r"'red\|green' is several labels of colours: add --label-separator '\|'"
     ):
         served_models([model], [data], [], [], {"label": "labels"})
-    with pytest.raises(ConfigError, match="--label-separator: none of the files has such an option"):
+    with pytest.raises(ConfigError, match="--label-separator: none of the files has this option"):
         served_models(
             [model], [write_columns(tmp_path / "a.conll", [["a"]], [["O"]])], [], [], {"label_separator": "|"}
         )

@@ -10,7 +10,7 @@ Scores = Mapping[str, float]
 
 
 class Answer(NamedTuple):
-    """What a model says about one text.
+    """A model's answer to one text.
 
     labels: a label, or those of the tokens of a sentence
     scores: by label, of the text or of each token; None: the model has none to compare
@@ -24,7 +24,7 @@ class Answer(NamedTuple):
 class ModelAgreement:
     """The comparison of two models on some texts.
 
-    texts, same:   how many there are, and how many got the same answer
+    texts, same:   the number of texts, and of those with the same answer
     tokens, tokens_same: the same of labels one by one
     largest:       the largest absolute difference of two scores; None: no scores were compared
     first:         the number of the first text with another answer; None: there is none
@@ -115,7 +115,7 @@ def _of_nltk(model: Any, text: Any) -> Answer:
     return Answer([tag for _, tag in model.tag(text)])
 
 
-# The methods by which a model is known, and how it is asked; the first that fits.
+# The methods that identify a model, and how it is asked; the first match counts.
 _ANSWERS: tuple[tuple[tuple[str, ...], Callable[[Any, Any], Answer]], ...] = (
     (("predict_single", "predict_marginals_single"), _of_sklearn_crfsuite),
     (("tag", "marginal", "labels"), _of_pycrfsuite),

@@ -31,7 +31,7 @@ class ByteReader:
         return len(self.file.content) - self.at
 
     def fault(self, expected: str, found: object, *, at: int | None = None) -> ModelFileError:
-        """The error to raise for what stands here, or at another offset."""
+        """The error to raise for the bytes at this position, or at another offset."""
         return self.file.fault(self.at if at is None else at, expected, found)
 
     def seek(self, offset: int, what: str) -> None:
@@ -48,7 +48,7 @@ class ByteReader:
         return self.file.content[self.at - n : self.at]
 
     def magic(self, word: bytes) -> None:
-        """These bytes and no others."""
+        """Check that the next bytes are these."""
         found = self.take(len(word), repr(word))
         if found != word:
             raise self.fault(repr(word), found, at=self.at - len(word))
@@ -84,7 +84,7 @@ class ByteReader:
         return found
 
     def end(self) -> None:
-        """Nothing follows."""
+        """Check that nothing follows."""
         if self.left:
             raise self.fault("the end of the file", f"{self.left} further bytes")
 

@@ -1,4 +1,4 @@
-"""What the readers of chain models share: limits, and the tagger that their weights make."""
+"""Shared by the readers of chain models: limits, and building the tagger from the weights."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ MOST_LABELS = 4096  # pairs of them are held at once
 
 
 def check_labels(file: ForeignFile, offset: int, labels: Sequence[str]) -> None:
-    """Refuse no labels, too many, or the same twice."""
+    """Raise if there are no labels, too many, or duplicates."""
     if not 1 <= len(labels) <= MOST_LABELS:
         raise file.fault(offset, f"from 1 to {MOST_LABELS} labels", len(labels))
     if len(set(labels)) < len(labels):
@@ -37,6 +37,6 @@ def tagger(
     chain: ForeignChain,
     columns: tuple[str, ...],
 ) -> Rescued:
-    """A chain model with what a tagger needs besides."""
+    """A chain model with the other attributes of a tagger."""
     model = ForeignChainModel(encoder, chain, labels_in_order(labels))
     return Rescued(told, None, model, RescuedTagger(tool=tool), {"columns_": columns, "confidence_": None})

@@ -32,7 +32,7 @@ MOST_COLUMNS = 1024
 
 @dataclass(frozen=True)
 class _Parsed:
-    """What both formats hold; keys: in the order of ids."""
+    """The contents of both formats; keys: in the order of ids."""
 
     labels: list[str]
     templates: list[str]
@@ -107,7 +107,7 @@ def _tagger(file: ForeignFile, kind: str, parsed: _Parsed) -> Rescued:
     order = np.argsort(parsed.ids, kind="stable")
     keys, ids = [parsed.keys[k] for k in order.tolist()], parsed.ids[order]
     if len(set(keys)) < K:
-        raise file.refusal("expected distinct strings, found the same one twice")
+        raise file.refusal("expected distinct strings, found a duplicate")
     pairs = np.array([key[:1] == b"B" for key in keys], bool)
     if wrong := next((key for key in keys if key[:1] not in (b"U", b"B")), None):
         raise file.refusal(f"expected strings that begin with U or B, found {wrong[:32]!r}")
@@ -195,7 +195,7 @@ def _keys(file: ForeignFile, begin: int, units: NDArray[np.uint32]) -> tuple[lis
     parent[used] = owner[check[used]]
     letter = np.zeros(n, np.int64)
     letter[used] = byte
-    # Level by level from the root; what is not reached belongs to no string.
+    # Level by level from the root; unreached units belong to no string.
     order = used[np.argsort(parent[used], kind="stable")]
     starts = np.searchsorted(parent[order], np.arange(n + 1))
     depth = np.full(n, -1, np.int64)
@@ -284,7 +284,7 @@ class _Lines:
             found.append((line, at))
 
     def end(self) -> None:
-        """Nothing but blank lines follows."""
+        """Check that only blank lines follow."""
         rest = self.file.content[self._at :]
         if rest.strip():
             raise self.file.fault(self._at, "the end of the file", rest)

@@ -7,8 +7,8 @@
             NUL}; offsets count from the chunk
     LFRF    u32 size, u32 n, n offsets from the start of the file to {u32 count, u32 features[count]}; AFRF likewise
 
-A state feature has an attribute as its source, a transition the label before. The references repeat what the sources
-say; CRFsuite follows the references, so both must agree.
+A state feature has an attribute as its source, a transition the label before. The references repeat the
+sources; CRFsuite follows the references, so both must agree.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ FEATURE = np.dtype([("type", "<u4"), ("source", "<u4"), ("label", "<u4"), ("weig
 
 @dataclass(frozen=True)
 class CrfsuiteModel:
-    """What a file holds.
+    """The contents of a file.
 
     labels, attributes: by id   weights: rows are attributes
     """
@@ -104,7 +104,7 @@ def of_estimator(original: Any) -> Rescued:
 
 
 def of_tagger(original: Any) -> Rescued:
-    """A ``pycrfsuite.Tagger`` tells neither its file nor its weights in full, so it is refused."""
+    """Refuse a ``pycrfsuite.Tagger``: it gives neither its file nor its exact weights."""
     raise ConfigError(
         f"{type(original).__name__} of python-crfsuite shows its weights rounded to six digits only: give the path of "
         "the .crfsuite file that it opened"

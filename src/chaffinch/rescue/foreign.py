@@ -1,4 +1,4 @@
-"""What every reader of another tool's model has in common: its input, its result, its row in the registry."""
+"""Shared by every reader of another tool's model: its input, its result, its row in the registry."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ class ForeignFile:
     source:   its name in messages
     content:  its bytes
     path:     where it is, for formats of several files; None: it has no place
-    encoding: of its strings; tools that keep bytes do not say which
+    encoding: of its strings; tools that store bytes do not record it
     """
 
     source: str
@@ -24,11 +24,11 @@ class ForeignFile:
     encoding: str = "utf-8"
 
     def fault(self, offset: int, expected: str, found: object) -> ModelFileError:
-        """The error to raise: where, what was expected, what is there."""
+        """The error to raise: the place, the expected content and the actual content."""
         return ModelFileError(f"{self.source}: byte {offset}: expected {expected}, found {shown(found)}")
 
     def refusal(self, sentence: str) -> ModelFileError:
-        """The error for a sound model that ours cannot reproduce."""
+        """The error for a valid model that this package cannot reproduce."""
         return ModelFileError(f"{self.source}: {sentence}")
 
     def text(self, raw: bytes, offset: int, what: str) -> str:

@@ -56,7 +56,7 @@ def tagger(file: ForeignFile, weights: Any, tagdict: Any, classes: Any) -> Rescu
         raise file.refusal("expected a tag for each word of the tag dictionary, found something else")
     if not isinstance(weights, Mapping) or not all(isinstance(w, Mapping) for w in weights.values()):
         raise file.refusal("expected {feature: {tag: weight}}, found something else")
-    listed = {word: tag for word, tag in tagdict.items() if tag}  # NLTK searches if a tag is empty
+    listed = {word: tag for word, tag in tagdict.items() if tag}  # NLTK ignores empty tags of the dictionary
     labels = sorted({*classes, *listed.values()})
     check_labels(file, 0, labels)
     if not classes:
@@ -71,7 +71,7 @@ def tagger(file: ForeignFile, weights: Any, tagdict: Any, classes: Any) -> Rescu
                 raise file.refusal(
                     f"expected a finite weight of tag {str(tag)[:20]!r}, found {str(weight)[:20]}"
                 )
-            if tag in chosen:  # weights of other tags are never compared
+            if tag in chosen:  # weights of other tags are never used
                 rows.append(f)
                 columns.append(place[tag])
                 values.append(float(weight))

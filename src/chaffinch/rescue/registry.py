@@ -21,7 +21,7 @@ FORMATS: tuple[ForeignFormat, ...] = (
 
 OBJECTS: tuple[ForeignObject, ...] = (*crfsuite.OBJECTS, nltk_tagger.OBJECT, scikit.PIPELINE)
 
-# Errors of a file whose parts do not fit together in a way that its reader did not foresee.
+# Errors of an inconsistent file that its reader does not check for.
 FAULTS = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, MemoryError, OverflowError)
 
 

@@ -1,6 +1,7 @@
 """Text pipelines of scikit-learn that are in memory: a vectoriser, perhaps tf-idf, a linear classifier.
 
-Nothing is unpickled: the caller gives the trained object. What cannot be reproduced is refused by its name.
+Nothing is unpickled: the caller gives the trained object. Settings that cannot be reproduced are refused by
+name.
 Weights, idf and sums are rounded to 32 bits.
 """
 
@@ -111,7 +112,7 @@ def _vectoriser(given: Any, kind: str, weighting: Any) -> TextVectorizer:
 
 
 def _units(given: Any, kind: str, high: int) -> dict[str, Any]:
-    """What n-grams are made of."""
+    """The units of n-grams."""
     if given.analyzer not in ("word", "char", "char_wb"):
         _refuse(kind, "analyzer", given.analyzer)
     if given.analyzer != "word":

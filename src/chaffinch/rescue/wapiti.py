@@ -43,7 +43,7 @@ def read(file: ForeignFile) -> Rescued:
             "reads ready-made features of single tokens (autouni), which is not reproduced here"
         )
     if n_patterns == 0:
-        raise file.refusal("has no patterns: its input is ready-made features, which is not reproduced here")
+        raise file.refusal("has no patterns: its input is ready-made features, which are not reproduced here")
     if n_columns >= MOST_COLUMNS:
         raise file.fault(at, f"fewer than {MOST_COLUMNS} columns", n_columns)
     patterns = [file.text(raw, k, "a pattern") for raw, k in lines.netstrings(n_patterns, "a pattern")]

@@ -88,7 +88,7 @@ class Answering(ABC):
         """The input of a document of a file."""
 
     def cost(self, row: InputRow) -> int:
-        """How many units of work an input is, about a token each."""
+        """The units of work of an input, about a token each."""
         return 1 + len(row.words)
 
     # -- answers
@@ -103,7 +103,7 @@ class Answering(ABC):
 
     @abstractmethod
     def plain(self, answer: Any) -> Any:
-        """What a test set calls an answer, as JSON has it: tags, a label, labels, brackets, links."""
+        """An answer of a test set as JSON: tags, a label, labels, brackets, links."""
 
     def is_answer(self, answer: Answer, correction: Answer) -> bool:
         """Whether an answer says what a correction says; the order of several labels does not matter."""
@@ -128,7 +128,7 @@ class Answering(ABC):
         raise self._read_only()
 
     def pinned(self, row: InputRow, correction: Answer) -> Answer:
-        """The answer to an input that was corrected: what the person said."""
+        """The answer to a corrected input: the correction."""
         raise self._read_only()
 
     def corrected_document(self, model: Any, row: InputRow, correction: Answer) -> Document:
@@ -275,7 +275,7 @@ def only_text(body: Input) -> str:
 
 
 def twin(model: Any) -> Any:
-    """The same estimator as another object: models and memories are values, which learning replaces."""
+    """A copy of the estimator object: learning replaces models and memories and does not change them."""
     made = object.__new__(type(model))
     vars(made).update(vars(model))
     increment = vars(made).get("_increment")

@@ -1,15 +1,17 @@
-"""The application: the routes of a server, and what runs beside its requests."""
+"""The application: the routes of a server with their description, the files of the page, and the background tasks."""
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from chaffinch.errors import ChaffinchError, missing_extra
 from chaffinch.serve import asking, browsing, correcting, label_studio
 from chaffinch.serve.answers import Answer
-from chaffinch.serve.doccano import doccano
 from chaffinch.serve.endpoint import Call, Endpoint, Raw, Route
 from chaffinch.serve.messages import (
     CompareBody,
@@ -22,13 +24,30 @@ from chaffinch.serve.messages import (
     RequestError,
     VersionBody,
 )
-from chaffinch.serve.openapi import description
 from chaffinch.serve.reload import watch
 from chaffinch.serve.served import ServedModel
 from chaffinch.serve.server import Server
-from chaffinch.serve.static import PAGE, page_files
 
 log = logging.getLogger("chaffinch.serve")
+
+PAGE = "index.html"
+PAGE_FOLDER = Path(__file__).parent / "page"
+PAGE_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".mjs": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".woff2": "font/woff2",
+    ".json": "application/json",
+}
+ERROR = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {"error": {"type": "string", "description": "one sentence that says what to do"}},
+}
+BINARY = ("/", "/page/{name}", "/metrics", "/export")  # paths with answers that are not JSON
 
 
 def application(server: Server) -> Any:
@@ -59,7 +78,7 @@ def application(server: Server) -> Any:
     exact = {route.path: route.endpoint for route in made if "{" not in route.path}
 
     async def straight(scope: Any, receive: Any, send: Any) -> None:
-        """Paths without a name in them need no search."""
+        """The application with a direct lookup of paths without parameters."""
         found = exact.get(scope["path"]) if scope["type"] == "http" else None
         await (found or app)(scope, receive, send)
 
@@ -108,7 +127,7 @@ def routes() -> list[Route]:
         Route("/next", {"POST": correcting.following}, {"POST": NextBody}),
         Route("/setup", {"POST": label_studio.setup}, {"POST": dict[str, Any]}),
         Route("/webhook", {"POST": label_studio.webhook}, {"POST": dict[str, Any]}),
-        Route("/doccano/{model}", {"POST": doccano}, {"POST": DoccanoBody}),
+        Route("/doccano/{model}", {"POST": asking.doccano}, {"POST": DoccanoBody}),
     ]
 
 
@@ -117,6 +136,19 @@ def routes() -> list[Route]:
 
 async def _nowhere(_: Server, __: Call) -> Any:
     raise RequestError(404, "there is nothing at this address; /openapi.json lists what there is")
+
+
+@cache
+def page_files() -> dict[str, Raw]:
+    """The files of the page by name, read once: a fixed list, so that no other path of the disk can be reached."""
+    found = {}
+    for path in sorted(PAGE_FOLDER.rglob("*")):
+        if path.is_file() and path.suffix in PAGE_TYPES:
+            cached = {"cache-control": "no-cache"}
+            found[path.relative_to(PAGE_FOLDER).as_posix()] = Raw(
+                path.read_bytes(), PAGE_TYPES[path.suffix], cached
+            )
+    return found
 
 
 async def page(_: Server, call: Call) -> Raw:
@@ -138,7 +170,7 @@ async def predict(server: Server, call: Call) -> Any:
 
 
 async def health(server: Server, _: Call) -> Answer:
-    """That the server is up; Label Studio reads it too."""
+    """Whether the server is up; Label Studio reads it too."""
     served = server.first
     return {"status": "UP", "model_class": served.recipe, "version": served.active.name}
 
@@ -169,7 +201,7 @@ async def openapi(_: Server, __: Call) -> Answer:
 
 @asynccontextmanager
 async def lifespan(server: Server) -> AsyncIterator[None]:
-    """What runs beside the requests: learning what was corrected earlier, reloading, retraining."""
+    """The background tasks: learning earlier corrections, reloading, retraining."""
     for served in server.models.values():
         if server.learning[served.name].learns and served.corrections.pins:
             server.start(_learn_again(server, served))
@@ -192,7 +224,7 @@ async def _learn_again(server: Server, served: ServedModel) -> None:
 
 
 async def _retrain_when_idle(server: Server) -> None:
-    """A full training at the start if there are training files, and when no correction came for a while."""
+    """Run a full training at the start if there are training files, and whenever no correction came for a while."""
     loop = asyncio.get_running_loop()
     seen: dict[str, int] = {}
     quiet_since = loop.time() - server.retrain_after
@@ -221,3 +253,66 @@ async def _retrain(server: Server, name: str) -> None:
         server.metrics.events["retrain_failed"] += 1
     if served.active is not before:
         await correcting.note_version(server, served)
+
+
+# -- the description of the server
+
+
+def description(routes: Sequence[Route]) -> dict[str, Any]:
+    """The server in OpenAPI: all paths with their bodies, queries and answers."""
+    import msgspec
+
+    from chaffinch import __version__
+
+    bodies = {body for route in routes for body in route.bodies.values()}
+    kinds = sorted((body for body in bodies if isinstance(body, type)), key=lambda kind: kind.__name__)
+    schemas, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+    by_kind = dict(zip(kinds, schemas, strict=True))
+    paths: dict[str, Any] = {}
+    for route in routes:
+        path = re.sub(r":\w+\}", "}", route.path)
+        entry: dict[str, Any] = paths.setdefault(path, {})
+        for method, handler in route.handlers.items():
+            made: dict[str, Any] = {
+                "operationId": f"{method.lower()}_{handler.__name__}",
+                "summary": (handler.__doc__ or "").strip().partition("\n")[0],
+                "parameters": _parameters(path, route.query if method == "GET" else {}),
+                "responses": {"200": _answer(path), "default": _json(ERROR, "an error")},
+            }
+            if method in route.bodies:
+                body = route.bodies[method]
+                schema = by_kind.get(body, {"type": "object"})
+                made["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+            if not route.open_to_all:
+                made["security"] = [{"token": []}]
+            entry[method.lower()] = made
+    token = {"type": "apiKey", "in": "header", "name": "X-Chaffinch-Token"}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "chaffinch serve", "version": __version__},
+        "paths": paths,
+        "components": {"schemas": components, "securitySchemes": {"token": token}},
+    }
+
+
+def _parameters(path: str, query: Any) -> list[dict[str, Any]]:
+    found = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in re.findall(r"\{(\w+)\}", path)
+    ]
+    for name, kind in query.items():
+        schema = {"type": "string", "enum": ["0", "1"]} if kind == "boolean" else {"type": kind}
+        found.append({"name": name, "in": "query", "required": False, "schema": schema})
+    return found
+
+
+def _answer(path: str) -> dict[str, Any]:
+    if path in BINARY:
+        return {"description": "a file", "content": {"*/*": {}}}
+    if path.startswith("/doccano"):
+        return _json({"type": "array", "items": {"type": "object"}}, "labels")
+    return _json({"type": "object"}, "the answer")
+
+
+def _json(schema: Any, told: str) -> dict[str, Any]:
+    return {"description": told, "content": {"application/json": {"schema": schema}}}

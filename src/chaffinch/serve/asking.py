@@ -1,13 +1,21 @@
-"""Handlers that ask models: /predict, /explain, /compare, /models."""
+"""Handlers that ask models: /predict, /explain, /compare, /models, /doccano."""
 
 from collections.abc import AsyncIterator
 from typing import Any
 
-from chaffinch.errors import ChaffinchError, DataError
+from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.search.label_rules import Infeasible
 from chaffinch.serve.answers import Answer, InputRow
 from chaffinch.serve.endpoint import Call, Raw
-from chaffinch.serve.messages import Asked, CompareBody, ExplainBody, Input, PredictBody, RequestError
+from chaffinch.serve.messages import (
+    Asked,
+    CompareBody,
+    DoccanoBody,
+    ExplainBody,
+    Input,
+    PredictBody,
+    RequestError,
+)
 from chaffinch.serve.security import LINES
 from chaffinch.serve.served import ServedModel
 from chaffinch.serve.server import Server
@@ -123,6 +131,21 @@ async def compare(server: Server, call: Call) -> Answer:
         results.append({"model": served.name, "version": version.name, **found[0]})
         versions.append(version.name)
     return {"results": results, "version": ", ".join(versions)}
+
+
+async def doccano(server: Server, call: Call) -> list[Answer]:
+    """doccano's auto-labelling: its custom REST request sends a text and gets spans or labels in its own format."""
+    body: DoccanoBody = server.decode(DoccanoBody, call.body)
+    served = server.model(call.path["model"])
+    rows = served.answering.rows(served.active.model, Input(text=body.text))
+    (found,) = await answer_rows(server, served, served.active, rows, Asked(probabilities=False), own=False)
+    if "spans" in found:
+        return [
+            {"label": s["label"], "start_offset": s["start"], "end_offset": s["end"]} for s in found["spans"]
+        ]
+    if "label" in found or "labels" in found:
+        return [{"label": label} for label in found.get("labels", [found.get("label")])]
+    raise ConfigError(f"doccano labels texts and spans; {served.name} gives {served.answering.name}")
 
 
 def _input(server: Server, body: Input) -> tuple[ServedModel, Version, list[InputRow]]:

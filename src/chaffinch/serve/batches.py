@@ -10,12 +10,12 @@ from chaffinch.serve.answers import Answer, Answering, InputRow
 from chaffinch.serve.messages import Asked, RequestError
 from chaffinch.serve.versions import Version
 
-AT_ONCE = 3_000  # units of work that are done on the event loop, about a token each; more goes to a thread
+AT_ONCE = 3_000  # units of work, about a token each, on the event loop; more goes to a thread
 MOST_WAITING = 64  # large requests that wait for a thread
 
 
 class Answered(Protocol):
-    """Who waits for answers: a future, or what acts as one."""
+    """The receiver of answers: a future, or an object with its methods."""
 
     def done(self) -> bool:
         """Whether nobody waits any more."""
@@ -58,7 +58,7 @@ class Batches:
         asked: Asked,
         answer: Answered,
     ) -> bool:
-        """Whether the rows are answered in this turn's batch; if not, they are too much work for it."""
+        """Whether the rows join this turn's batch; False if they are too much work for it."""
         if sum(map(answering.cost, rows)) * (1 + asked.kbest) > AT_ONCE:
             return False
         if not self._waiting:
@@ -92,7 +92,7 @@ class Batches:
             if len(requests) == 1:
                 requests[0][1].set_exception(e)
                 return
-            for request in requests:  # the fault of one is not the others'
+            for request in requests:  # one request's error must not fail the others
                 self._answer(answering, version, asked, [request])
             return
         except Exception as e:

@@ -59,7 +59,7 @@ def _rows(
     if sort == "doubt":
         doubts = pool.doubts(version)
         if doubts is None:
-            raise ConfigError("this model has no measure of doubt: sort by order")
+            raise ConfigError("this model has no measure of uncertainty: sort by order")
         chosen = sorted(chosen, key=lambda n: -float(doubts[n]))
     page = list(why) if sort == "next" else chosen[first : first + count]
     given = [pool.rows[n] for n in page]
@@ -117,7 +117,7 @@ def _labels(answer: Any) -> set[str]:
 
 
 async def report(server: Server, call: Call) -> Answer:
-    """Scores on a data file with gold: accuracy or F1, confusions, calibration; and the course of training."""
+    """Scores on a data file with gold: accuracy or F1, confusions, calibration; and the training curve."""
     served = server.model(call.query.get("model"))
     pool, version = served.pool(call.query.get("data")), served.active
     return await server.batches.apart(_report, served, pool, version)
@@ -180,7 +180,7 @@ def _confusion(answers: list[Any], gold: list[Any]) -> Answer | None:
 
 
 def _calibration(served: ServedModel, pool: DataPool, version: Version) -> Answer:
-    """How often answers of about the same certainty are right: of each token, or of each text."""
+    """How often answers of about the same certainty are right, by token or by text."""
     p: list[float] = []
     right: list[bool] = []
     step = max(1, len(pool) // JUDGED)

@@ -1,11 +1,11 @@
-"""Connections: how many there are at most, and which is closed to make room."""
+"""Connections: their maximum number, and which one is closed to make room."""
 
 from collections import OrderedDict
 from typing import Any
 
 
 class Connections:
-    """The open connections, the one that has waited longest first; beyond ``most`` it makes room for a new one.
+    """The open connections, the longest idle first; beyond ``most`` that one is closed to make room.
 
     Clients that are being answered are never closed.
     """

@@ -1,4 +1,4 @@
-"""Corrections of one model: what people said is right, kept by sequence number, and by the exact input."""
+"""Corrections of one model, by sequence number and by exact input."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ class Correction:
 
     data, number: the file and the row that the input came from, if it came from one
     before:       the model's own answer when the correction was made
-    right:        whether that was what the correction says: of audit rows an honest score
+    right: whether that answer agrees with the correction; on audit rows this is an honest score
     audit:        the row was drawn at random
     """
 

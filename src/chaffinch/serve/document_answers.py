@@ -40,7 +40,7 @@ class DocumentAnswering(Answering):
         return bool(model.model_.several)
 
     def has_probabilities(self, model: Classifier) -> bool:
-        """All classifiers have."""
+        """All classifiers have probabilities."""
         return True
 
     # -- inputs
@@ -155,7 +155,7 @@ class DocumentAnswering(Answering):
         model.partial_fit([row.text for row, _ in lessons], labels)
 
     def can_learn(self, model: Classifier) -> str | None:
-        """Linear classifiers of one label that have their texts, and those that go through texts one by one."""
+        """Linear classifiers of one label can if they have their texts, and those that train text by text."""
         if self.several(model):
             return "a model that gives several labels does not learn on; train it on all texts"
         if model._lessons is not None or getattr(model, "_increment", None) is not None:
@@ -177,4 +177,4 @@ class DocumentAnswering(Answering):
 def _reads_text_alone(model: Classifier) -> None:
     encoder = model.model_.encoder
     if encoder.reads != "texts" or (encoder.union is not None and encoder.union.beside_columns):
-        raise ConfigError("this model does not read texts alone, and is not served: use chaffinch predict")
+        raise ConfigError("this model reads more than a text and is not served: use chaffinch predict")

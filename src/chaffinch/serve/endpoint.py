@@ -1,4 +1,4 @@
-"""From HTTP to a handler and back: limits of size and time, the guard, errors as one sentence."""
+"""From HTTP to a handler and back: limits of size and time, access checks, errors as one sentence."""
 
 import asyncio
 import logging
@@ -67,7 +67,7 @@ Handler = Callable[[Any, Call], Awaitable[Any]]
 
 @dataclass(frozen=True)
 class Route:
-    """One path: its handlers by method, the bodies they take, the queries they know, and what they are for."""
+    """One path: its handlers by method, their bodies and query parameters, and their purpose."""
 
     path: str
     handlers: Mapping[str, Handler]
@@ -163,7 +163,7 @@ class Endpoint:
 
 
 def fault(error: BaseException, method: str, route: str) -> tuple[int, dict[str, str]]:
-    """The status and the answer of an error; what is the server's own fault is logged."""
+    """The status and the answer of an error; errors of the server itself are logged."""
     if isinstance(error, RequestError):
         return error.status, {"error": str(error)}
     if isinstance(error, ChaffinchError):

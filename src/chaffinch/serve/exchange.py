@@ -1,7 +1,7 @@
-"""The quick way of a request to /predict: no task, no ASGI, and head and body of the answer in one write.
+"""The fast path of /predict: no task, no ASGI, and head and body of the answer in one write.
 
-A request takes it if it comes in one piece and can be answered in a micro-batch. Whatever is special about another one,
-an error too, is left to the handlers.
+A request takes it if it comes in one piece and can be answered in a micro-batch. All other requests, and
+errors, go to the handlers.
 """
 
 import asyncio
@@ -31,12 +31,12 @@ log = logging.getLogger("chaffinch.serve")
 
 
 class Exchange:
-    """A request that waits for its answers in a micro-batch, and its connection; has what uvicorn asks of a cycle.
+    """A request that waits for its answers in a micro-batch, and its connection; it acts as a uvicorn cycle.
 
     finish: makes status and content of the result, or of the error
     """
 
-    message_event: ClassVar[asyncio.Event] = asyncio.Event()  # nobody waits for it
+    message_event: ClassVar[asyncio.Event] = asyncio.Event()  # the client is gone
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
@@ -115,7 +115,7 @@ class Quick:
         return bool(rest) and server.batches.offer(served.answering, version, rest, asked, exchange)
 
     def _admitted(self, connection: Any, headers: list[tuple[bytes, bytes]]) -> bool:
-        """Whether the guard lets it through; headers that came before on this connection are known to it."""
+        """Whether the guard lets it through; headers already checked on this connection are not checked again."""
         told = [pair for pair in headers if pair[0] != b"content-length"]
         if told == getattr(connection, "admitted", None):
             return True
@@ -138,7 +138,7 @@ def _head(status: int) -> bytes:
 def bounded_protocol(connections: Connections, quick: Quick) -> Any:
     """uvicorn's protocol for HTTP, within these bounds.
 
-    quick: is offered every request that comes in one piece; those that it does not take go the way of ASGI
+    quick: is offered every request that comes in one piece; those that it refuses go through ASGI
     """
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -213,7 +213,7 @@ def bounded_protocol(connections: Connections, quick: Quick) -> Any:
             self._shut()
 
         def _plain(self) -> bool:
-            """Whether the request wants nothing special of the connection, and the client reads its answers."""
+            """Whether the request has no special connection headers and the client reads its answers."""
             parser = self.parser
             return (
                 parser.get_method() == b"POST"
@@ -230,7 +230,7 @@ def bounded_protocol(connections: Connections, quick: Quick) -> Any:
             return last is not None and not last.response_complete
 
         def _release(self) -> None:
-            """Let a request that was held go the way of ASGI."""
+            """Pass a held request on to ASGI."""
             held, self.held = self.held or [], None
             if not self.transport.is_closing():
                 super().on_headers_complete()

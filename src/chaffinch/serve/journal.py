@@ -89,7 +89,7 @@ def _line(entry: Entry) -> bytes:
 
 
 def _entries(content: bytes, path: Path) -> tuple[list[Entry], int]:
-    """The whole entries, and how many bytes they are."""
+    """The complete entries and their number of bytes."""
     found: list[Entry] = []
     whole = at = 0
     for number, line in enumerate(content.split(b"\n")[:-1], 1):

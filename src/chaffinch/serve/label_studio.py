@@ -1,4 +1,4 @@
-"""Label Studio's protocol for machine-learning backends: it asks for predictions, and tells of annotations.
+"""Label Studio's protocol for machine-learning backends: it requests predictions and sends annotations.
 
 Predictions are spans (``<Labels>``) of taggers and choices (``<Choices>``) of classifiers. An annotation that is made,
 changed or deleted is a correction that is made, changed or taken back; it is acknowledged when it is in the journal,
@@ -23,7 +23,7 @@ from chaffinch.text.schemes import OUTSIDE, TokenSpan, scheme_of, tags_of
 
 log = logging.getLogger("chaffinch.serve")
 
-ORIGIN = "label-studio"  # the data file that corrections from there are said to be of; their row is the annotation's id
+ORIGIN = "label-studio"  # the data file of corrections from Label Studio; their row: the annotation's id
 MADE = ("ANNOTATION_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_CREATED")
 TRAIN = "START_TRAINING"
 GONE = ("ANNOTATIONS_DELETED", "ANNOTATION_DELETED")

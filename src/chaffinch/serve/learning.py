@@ -1,8 +1,9 @@
 """Learning at three speeds: the exact input at once, the model in a moment, a full retraining when there is time.
 
 1. A correction is journalled, and its exact input is answered as corrected from then on (``corrections.py``).
-2. ``learn`` teaches all corrections that wait: a CRF moves its dual variables to the new optimum, other recipes train
-   as ``partial_fit`` has it. The result is a new version, and the rows of all data files are answered again.
+2. ``learn`` teaches all corrections that wait: a CRF moves its dual variables to the new optimum, other
+   recipes use ``partial_fit``. The result is a new version, and the rows of all data files are answered
+   again.
 3. ``retrain`` trains on the training files and the corrections from the beginning, in a thread of its own. Its model
    becomes a version only if it is at least as good on rows whose answer is known.
 
@@ -100,7 +101,7 @@ class Learning:
         return self._published(TaughtModel(model, wanted), note), gap
 
     def _learner(self, before: Version, wanted: frozenset[int]) -> TaughtModel:
-        """The learner nearest to what is wanted: that of the version if it only has to learn more, else the base."""
+        """The learner to start from: that of the version if it only has to learn more, else the base."""
         if self._warm is not None and self._warm[0] == before.name and self._warm[1].learnt <= wanted:
             return self._warm[1]
         if self.base.learnt <= wanted:
@@ -164,7 +165,7 @@ class Learning:
         return sum((answer["certainty"] or 0.0) < NEAR_TIE for answer in answers)
 
     def _noise(self, changed: int, near: int) -> str:
-        """What of a change may be chance."""
+        """The part of a change that may be chance."""
         if not self.served.pools:
             return "There is no data file, so what else changed is not known."
         if changed == 0:
@@ -231,7 +232,7 @@ class Learning:
         self._failed = True
 
     def _corpus(self, live: list[Correction]) -> Any:
-        """The training files, with corrections in the place of the same inputs."""
+        """The training files, with corrections replacing the same inputs."""
         served = self.served
         corpus = joined([served.kind.read(path, served.told_of(path)) for path in served.train])
         if not live:
@@ -295,6 +296,6 @@ def light(model: Any) -> Any:
 
 
 def _gap(model: Any) -> float | None:
-    """The duality gap after learning, as a share of the objective."""
+    """The duality gap after learning, as a fraction of the objective."""
     looks = [p.scores["gap"] for p in getattr(model, "history_", []) if "gap" in p.scores]
     return float(looks[-1]) if looks else None

@@ -36,7 +36,7 @@ class Input:
 
 @dataclass(slots=True, kw_only=True)
 class PredictBody(Input):
-    """POST /predict. ``tasks`` and what follows it are Label Studio's."""
+    """POST /predict. ``tasks`` and the fields after it are Label Studio's."""
 
     others: ClassVar[tuple[str, ...]] = ("tasks", "label_config", "project", "params")
 
@@ -116,7 +116,7 @@ class DoccanoBody:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What an answer should have beside the prediction.
+    """The parts of an answer besides the prediction.
 
     kbest:         how many of the best answers; 0: none
     probabilities: None: certainties, if the model has them; True: those of all labels too; False: none at all

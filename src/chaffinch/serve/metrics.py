@@ -1,4 +1,4 @@
-"""What the server counts, as Prometheus reads it."""
+"""The counts of the server, in Prometheus's format."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -25,7 +25,7 @@ class Histogram:
         self.total += value
 
     def lines(self, name: str) -> list[str]:
-        """As Prometheus has it: counts up to each bound, their sum and number."""
+        """In Prometheus's format: counts up to each bound, their sum and number."""
         made, below = [], 0
         for bound, count in zip(self.bounds, self.counts, strict=False):
             below += count

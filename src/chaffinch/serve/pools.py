@@ -1,4 +1,4 @@
-"""The rows of a data file as one model sees them: its answers, its doubts, and what a new version changed."""
+"""The rows of a data file for one model: its answers, its uncertainty, and the changes by a new version."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -52,7 +52,7 @@ class DataPool:
         return self._kept(self._answers, version, lambda: self.test.ask(version.model))
 
     def doubts(self, version: Version) -> NDArray[np.float64] | None:
-        """How much a version doubts each answer; None if its kind has no measure of doubt."""
+        """The uncertainty of a version about each answer; None if its kind has no measure of it."""
 
         def measured() -> Any:
             try:

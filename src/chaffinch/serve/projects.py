@@ -1,4 +1,4 @@
-"""The projects of Label Studio that call the server: their labelling interfaces, and the model that each wants."""
+"""The projects of Label Studio that call the server: their labelling interfaces, and the model of each."""
 
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ def controls(config: str) -> list[Control]:
 
 
 class Projects:
-    """The model that each project wants, if it named one.
+    """The model of each project that named one.
 
     learning: the names of models that are learning from annotations
     """

@@ -1,4 +1,4 @@
-"""Hot reload: a model file that changes is loaded and tried beside the requests, and only then answers."""
+"""Hot reload: a changed model file is loaded and tried in the background before it answers."""
 
 import asyncio
 import logging
@@ -63,7 +63,7 @@ def validated(served: ServedModel) -> Any:
 
 
 def answer_once(served: ServedModel, model: Any) -> None:
-    """Let a model answer something, so that what cannot answer is found, and what is made on first use is made now."""
+    """Let a model answer once: this finds a model that cannot answer, and builds what is built on first use."""
     columns = len(getattr(model, "columns_", ("w",)))
     probes = [row for pool in served.pools.values() for row in pool.rows[:1]]
     for given in (Input(text="One, 2."), Input(tokens=[["a"] * columns] if columns > 1 else ["a"])):
@@ -75,7 +75,7 @@ def answer_once(served: ServedModel, model: Any) -> None:
 
 
 def stamp(path: Path) -> Stamp | None:
-    """What changes if a file is written or replaced; None if it is not there."""
+    """A value that changes if the file is written or replaced; None if there is no file."""
     try:
         found = path.stat()
     except OSError:

@@ -86,13 +86,13 @@ def run(options: Options, told: Callable[[str], object]) -> None:
         with suppress(ChaffinchError):  # a request will be told
             answer_once(served, served.active.model)
     gc.collect()
-    gc.freeze()  # what is loaded stays: a full collection that walks over it would hold up every request
+    gc.freeze()  # loaded objects stay: a full garbage collection over them would delay every request
     told(address(options.host, bound.getsockname()[1], server.guard.token))
     uvicorn.Server(config).run(sockets=[bound])
 
 
 def _most_connections() -> int:
-    """As many as the limits of the system allow, up to ours."""
+    """The number that the system's limits allow, up to our own."""
     try:
         import resource
     except ImportError:  # a system without such limits
@@ -112,7 +112,7 @@ def address(host: str, port: int, token: str | None) -> str:
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """A listening socket, so that a port that is taken is told at once, and port 0 is any free one."""
+    """A listening socket, so that a taken port is reported at once and port 0 means any free one."""
     kind = socket.AF_INET6 if ":" in host else socket.AF_INET
     made = socket.socket(kind, socket.SOCK_STREAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""Who may ask: the token, the host and the origin of a request, and the headers of every answer."""
+"""Access checks: the token, the host and the origin of a request; and the headers of every answer."""
 
 import base64
 import binascii
@@ -47,7 +47,7 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True)
 class Guard:
-    """What is asked of a request before it is answered.
+    """The checks of a request before it is answered.
 
     token: None: none is needed, which only a server on a loopback address allows
     """

@@ -102,7 +102,7 @@ class ServedModel:
         return None if gold is None else self.answering.plain(gold)
 
     def description(self, learns: bool) -> dict[str, Any]:
-        """What /models says of it."""
+        """Its entry in /models."""
         active, model = self.active, self.active.model
         return {
             "name": self.name,
@@ -158,7 +158,7 @@ def served_models(
     for name in told or {}:
         if files and not any(name in reader_options(path, detect(path).name) for path in files):
             flag = f"--{name.replace('_', '-')}"
-            raise ConfigError(f"{flag}: none of the files has such an option: {', '.join(map(str, files))}")
+            raise ConfigError(f"{flag}: none of the files has this option: {', '.join(map(str, files))}")
     for path in data:
         faults, kind = [], kind_of_file(path)
         able = [model for model in found.values() if model.kind is kind]
@@ -181,7 +181,7 @@ def served_models(
 
 
 def _keep_with_its_labels(models: Sequence[ServedModel], name: str) -> None:
-    """Of several models that can read a labelled file, only those go on with it that know one of its labels."""
+    """Keep a labelled file only with the models that know one of its labels, if several can read it."""
     strangers = [model for model in models if name in model.pools and not _knows_labels(model, name)]
     if len(strangers) < sum(name in model.pools for model in models):
         for model in strangers:
@@ -226,7 +226,7 @@ def _refuse_joined_labels(model: ServedModel, path: Path) -> None:
 
 
 def _there(path: Path) -> Path:
-    """A file that is read later on, but must be there now."""
+    """The path of a file that is read later; ConfigError if there is no such file."""
     if not path.is_file():
         raise ConfigError(f"{path}: no such file")
     return path

@@ -25,7 +25,7 @@ IDLE_BEFORE_RETRAINING = 30.0  # seconds after the last correction
 
 
 class Server:
-    """What handlers read and change; ``app.application`` makes of it what a web server runs."""
+    """The state that handlers read and change; ``app.application`` makes an ASGI application of it."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class Server:
         task.add_done_callback(self.tasks.discard)
 
     def look_for_suspects(self, served: ServedModel, pool: DataPool) -> None:
-        """Let the doctor look for label errors in a data file, once, beside the requests."""
+        """Let the doctor look for label errors in a data file, once, in the background."""
         key = served.name, pool.name
         if pool.suspects is None and key not in self._looking:
             self._looking.add(key)
@@ -127,7 +127,7 @@ class Server:
     # -- inside
 
     def _replay(self, entry: Entry) -> None:
-        """An event of an earlier run; those of models that are not served now are left alone."""
+        """Apply an event of an earlier run; events of models that are not served now are ignored."""
         served = self.models.get(entry["model"])
         if served is None:
             return

@@ -16,8 +16,7 @@ from chaffinch.model.chain_conditionals import Decided
 from chaffinch.search.label_rules import rules_as_data, rules_of
 from chaffinch.serve.answers import MOST_EXPLAINED, Answer, Answering, InputRow, within_limits
 from chaffinch.serve.explanations import explained
-from chaffinch.serve.messages import Asked, CorrectionBody, Input, one_input
-from chaffinch.serve.tag_inputs import further_columns, row_key, row_of_text, row_of_tokens, table_of
+from chaffinch.serve.messages import Asked, CorrectionBody, Input, Token, one_input
 from chaffinch.serve.tag_probabilities import (
     DIGITS,
     best_labellings,
@@ -33,13 +32,15 @@ from chaffinch.text.document import Token as Piece
 from chaffinch.text.schemes import BILOU, BIO, BIOES, OUTSIDE, Scheme, TokenSpan, scheme_of, spans
 from chaffinch.text.schemes.legality import SpanArrays, span_arrays, validate
 from chaffinch.text.table import TokenTable
+from chaffinch.text.tokens import token_bounds
 
 MOST_RULES = 12  # of one request
+NO_CELL = "_"  # fills a column that was not given and that no feature reads
 EXPLAINED_BEST = 5  # labellings shown beside an explanation
 
 
 class _Transitions:
-    """Which tags of a chain may come first, and which after which."""
+    """The first tags and the transitions that a chain allows."""
 
     def __init__(self, model: ChainModel) -> None:
         outer, of, w = model.labels.outer, model.labels.outer_of, model.weights
@@ -87,7 +88,7 @@ class TagAnswering(Answering):
             model.predict_marginals(probe)
         except ConfigError:
             return False
-        except DataError:  # it has, though not for this word
+        except DataError:  # it has probabilities, but not for this word
             return True
         return True
 
@@ -241,7 +242,7 @@ class TagAnswering(Answering):
     _transitions: _Transitions | None = None  # of the last chain that was corrected
 
     def _may_follow(self, model: Any, tags: Sequence[str]) -> bool:
-        """Whether a chain allows these tags; False if they must be looked at one by one."""
+        """Whether a chain allows these tags; False if each must be checked."""
         if not isinstance(model, ChainModel) or model.weights.order != 1:
             return False
         known = self._transitions
@@ -351,11 +352,80 @@ def _refuse_forbidden(model: Tagger, tags: Sequence[str], scheme: Scheme | None)
             raise DataError(f"token {fault.token}: {fault.tag!r} {fault.why}")
 
 
+# -- inputs ---------------------------------------------------------------------------------------------------------
+
+
+def row_of_text(model: Tagger, text: str) -> InputRow:
+    """A text, cut into words; DataError if the model reads further columns."""
+    if model.model_.columns != (WORD,):
+        raise DataError(
+            f"this model reads the columns {', '.join(model.model_.columns)}, and a text has words alone: send tokens, "
+            f"each a list of {', '.join(model.columns_)}"
+        )
+    offsets = token_bounds(text)
+    words = [text[a:b] for a, b in offsets]
+    return InputRow(text, row_key(model, words, None), words, None, offsets)
+
+
+def row_of_tokens(model: Tagger, sentence: Sequence[Token]) -> InputRow:
+    """A sentence of words, or of lists of a word and its further columns."""
+    width = len(model.columns_)
+    columns: list[tuple[str, ...]] | None = None
+    if all(isinstance(token, str) for token in sentence):
+        if model.model_.columns != (WORD,):
+            raise DataError(
+                f"this model reads the columns {', '.join(model.model_.columns)}: send tokens as lists of "
+                f"{', '.join(model.columns_)}"
+            )
+        words = [str(token) for token in sentence]
+    else:
+        for t, token in enumerate(sentence):
+            if isinstance(token, str) or len(token) != width:
+                raise DataError(f"token {t}: expected a list of {width} ({', '.join(model.columns_)})")
+        columns = [tuple(token) for token in sentence]
+        words = [cells[0] for cells in columns]
+    offsets, start = [], 0
+    for word in words:
+        offsets.append((start, start + len(word)))
+        start += len(word) + 1
+    return InputRow(" ".join(words), row_key(model, words, columns), words, columns, offsets)
+
+
+def row_key(model: Tagger, words: Sequence[str], columns: Sequence[tuple[str, ...]] | None) -> str:
+    """A key of the columns that the model reads."""
+    if columns is None or model.model_.columns == (WORD,):
+        return "\x1e".join(words)
+    return "\x1f".join("\x1e".join(cells) for cells in zip(*columns, strict=True))
+
+
+def table_of(model: Tagger, rows: Sequence[InputRow]) -> TokenTable:
+    """The token table that the model reads."""
+    if model.model_.columns == (WORD,):
+        return TokenTable.over_lists({WORD: [row.words for row in rows]})
+    for row in rows:
+        if row.columns is None:
+            raise DataError(f"this model reads the columns {', '.join(model.model_.columns)}")
+    names = model.columns_
+    lists = {
+        name: [[cells[c] for cells in row.columns or ()] for row in rows] for c, name in enumerate(names)
+    }
+    return TokenTable.over_lists(lists)
+
+
+def further_columns(model: Tagger, row: InputRow) -> dict[str, list[str]]:
+    """The columns of the training data beside the words; one that was not given is not read by any feature."""
+    return {
+        name: [NO_CELL] * len(row.words) if row.columns is None else [cells[c] for cells in row.columns]
+        for c, name in enumerate(model.columns_)
+        if name != WORD
+    }
+
+
 # -- spans ----------------------------------------------------------------------------------------------------------
 
 
 def _runs(tags: Sequence[str]) -> list[TokenSpan]:
-    """Equal neighbours, but those outside."""
+    """Runs of equal labels, except outside."""
     found: list[TokenSpan] = []
     for t, tag in enumerate(tags):
         if found and found[-1].end == t and found[-1].label == tag:

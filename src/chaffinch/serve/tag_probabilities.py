@@ -1,4 +1,4 @@
-"""Probabilities of tags and spans in answers, calibrated if the model was; best labellings; what rules changed."""
+"""Probabilities of tags and spans in answers, calibrated if the model is; best labellings; changes by rules."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -31,7 +31,7 @@ def marginals(model: Tagger, table: TokenTable) -> NDArray[np.float32] | None:
 
 
 def certainties(model: Tagger, p: NDArray[np.float32], ids: NDArray[np.int32]) -> list[float]:
-    """The probability of each token's tag, calibrated if the model was calibrated by token."""
+    """The probability of each token's tag, calibrated if the model is calibrated by token."""
     own = p[np.arange(len(ids)), ids].astype(np.float64)
     known = model.confidence_
     return _honest(None if known is None or known.unit != TOKENS else known, own)
@@ -85,7 +85,7 @@ def least_certainties(found: SpanArrays, ptr: NDArray[np.int64], sure: list[floa
 
 
 def without_rules(model: Tagger, table: TokenTable, answers: Sequence[list[str]]) -> list[Answer | None]:
-    """Of each answer that the rules changed: the tags without rules, and the rules that these break."""
+    """For each answer that the rules changed: the tags without rules, and the rules that they break."""
     labels = model.model_.labels
     book = RuleBook(model.rules_, labels.outer, labels.inner, labels.outer_of)
     free = model.model_.decode(table, model.threads).tolist()

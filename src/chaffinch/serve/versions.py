@@ -1,4 +1,4 @@
-"""Versions of a model: each never changes, one of them answers, and one assignment makes another one answer."""
+"""Versions of a model: none ever changes, one of them answers, and one assignment switches to another."""
 
 import threading
 from dataclasses import dataclass, field

@@ -68,7 +68,7 @@ class Meter:
             yield self.by_label[label], 1
 
     def score_vs_true(self, label: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The scores of a label, rising, and 1 for the examples that have it."""
+        """The scores of a label in ascending order, and 1 for the examples that have it."""
         pairs = sorted(self.by_label[label].pairs)
         return np.array([score for score, _ in pairs]), np.array([float(own) for _, own in pairs])
 

@@ -1,4 +1,4 @@
-"""Training with fastText's arguments: which of them mean something here, and what."""
+"""Training with fastText's arguments: which of them have a meaning here, and which meaning."""
 
 import os
 import warnings
@@ -72,7 +72,7 @@ def train_supervised(*args: Any, **kwargs: Any) -> FastText:
     minCount:               minimum number of examples with a word; minCountLabel: of examples with a label
     loss:                   ``ova`` gives each label a probability of its own, as do lines with several labels
     label, seed, thread, verbose: as in fastText
-    autotuneValidationFile: settings are searched that are best on this file, for ``autotuneDuration`` seconds;
+    autotuneValidationFile: searches for ``autotuneDuration`` seconds for the settings that are best on this file;
                             ``autotuneModelSize`` such as ``"2M"`` bounds the size of the model
 
     If none of wordNgrams, minn, maxn and minCount is given, the features are chosen by cross-validation, as
@@ -178,7 +178,7 @@ def _trained(settings: Mapping[str, Any], given: Mapping[str, Any], train: Texts
 
 
 def _tuned(made: Classifier, settings: Mapping[str, Any], train: Texts) -> Classifier:
-    """The best of the chosen classifier and those of a search, on held-out lines; within the size that is asked for."""
+    """The best of the chosen classifier and those of a search, on held-out lines, within the requested size."""
     if settings["autotuneMetric"] != "f1":
         raise ConfigError(f"autotuneMetric {settings['autotuneMetric']!r} is not known here; there is f1")
     several = bool(made.model_.several)

@@ -1,4 +1,4 @@
-"""What users take from ``fasttext.util`` for classifiers."""
+"""The functions of ``fasttext.util`` for classifiers."""
 
 from collections.abc import Sequence
 

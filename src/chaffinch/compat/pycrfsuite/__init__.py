@@ -20,7 +20,7 @@ from chaffinch.compat.pycrfsuite.items import ItemSequence
 from chaffinch.compat.pycrfsuite.tagger import Tagger
 from chaffinch.compat.pycrfsuite.trainer import BaseTrainer, CRFSuiteError, Trainer
 
-# The version of CRFsuite whose behaviour this is.
+# The version of CRFsuite that this module behaves like.
 CRFSUITE_VERSION = "0.12.2"
 
 __all__ = ["CRFSUITE_VERSION", "BaseTrainer", "CRFSuiteError", "ItemSequence", "Tagger", "Trainer"]

@@ -61,7 +61,7 @@ def minimise(
         if found is None:
             if not pairs:
                 return
-            pairs.clear()  # the steps in memory mislead: try the gradient
+            pairs.clear()  # the stored steps give no descent direction: use the gradient
             continue
         there, new_value, new_gradient, tried, length = found
         change, turn = there - w, new_gradient - gradient
@@ -142,7 +142,7 @@ def _line_search(
 
 
 def _pseudo_gradient(w: Vector, gradient: Vector, c1: float) -> Vector:
-    """The gradient of f + c1 |w|; at zero, that of the side on which the value falls, or 0."""
+    """The gradient of f + c1 |w|; at zero, the one-sided derivative with descent, or 0."""
     if c1 == 0:
         return gradient
     at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - c1, 0.0)

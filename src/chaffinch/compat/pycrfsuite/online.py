@@ -1,7 +1,7 @@
 """The online algorithms of CRFsuite: averaged perceptron, passive-aggressive, AROW.
 
 For the gold labels y and the best labels y' of a sequence, d = f(x, y) - f(x, y') over the features of the model.
-Sequences are visited in an order drawn anew for each iteration; CRFsuite draws other orders.
+Sequences are visited in a new random order for each iteration; CRFsuite's orders differ.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class CellMistake:
-    """Cells with d != 0 and d there, how much better y' scores than y, and the wrong labels of ``length``."""
+    """The cells with d != 0 and their d, the score of y' minus that of y, and the wrong labels out of ``length``."""
 
     cells: NDArray[np.int64]
     d: Vector
@@ -80,7 +80,7 @@ def iterations(
     average: bool,
     stops: Callable[[float], bool],
 ) -> Iterator[tuple[Vector, float]]:
-    """The weights of the features after each iteration, and the sum of the losses met.
+    """The weights of the features after each iteration, and the sum of the losses.
 
     stops: whether a mean loss ends training
     """

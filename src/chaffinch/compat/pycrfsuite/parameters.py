@@ -4,18 +4,18 @@ from typing import Any, NamedTuple
 
 
 class Parameter(NamedTuple):
-    """A default value, whose type the parameter has, and what the parameter means here."""
+    """A default value, which gives the parameter its type, and the meaning of the parameter here."""
 
     default: Any
     help: str
 
 
 FEATURES = {
-    "feature.minfreq": Parameter(0.0, "The least sum of the values of a feature in the training data."),
+    "feature.minfreq": Parameter(0.0, "The minimum sum of the values of a feature in the training data."),
     "feature.possible_states": Parameter(
-        False, "Also have features of attributes with labels that they do not occur with."
+        False, "Also generate state features of attributes with labels that they do not occur with."
     ),
-    "feature.possible_transitions": Parameter(False, "Also have transitions that do not occur."),
+    "feature.possible_transitions": Parameter(False, "Also generate transition features that do not occur."),
 }
 ITERATIONS = "The maximum number of iterations."
 STOP = "The number of iterations over which the stopping criterion compares the objective."
@@ -30,7 +30,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
         "max_iterations": Parameter(2**31 - 1, ITERATIONS),
         "num_memories": Parameter(6, "The number of steps from which L-BFGS estimates the curvature."),
         "epsilon": Parameter(
-            1e-5, "Stop when the norm of the gradient is below this share of that of the weights."
+            1e-5, "Stop when the norm of the gradient is below this fraction of the norm of the weights."
         ),
         "period": Parameter(10, STOP),
         "delta": Parameter(1e-5, DELTA),
@@ -69,7 +69,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
     },
     "arow": {
         **FEATURES,
-        "variance": Parameter(1.0, "The variance of every weight at first."),
+        "variance": Parameter(1.0, "The initial variance of every weight."),
         "gamma": Parameter(1.0, "Larger values lower the variances more slowly."),
         "max_iterations": Parameter(100, ITERATIONS),
         "epsilon": Parameter(0.0, "Stop when the mean loss is not above this."),

@@ -27,7 +27,7 @@ class LabelledItems:
 
     @classmethod
     def joined(cls, parts: "list[LabelledItems]") -> "LabelledItems":
-        """One after the other."""
+        """The sequences of several sets as one set."""
         lengths = [np.diff(part.bounds) for part in parts]
         sizes = [np.diff(part.ptr) for part in parts]
         return cls(
@@ -92,7 +92,7 @@ class FeatureCells:
     ) -> "FeatureCells":
         """Those whose values add up to at least ``least``.
 
-        Negative sums are below the default of 0, so CRFsuite leaves such features out; so does this.
+        Negative sums are below the default of 0, so features with them are left out, as in CRFsuite.
         states, transitions: also those that do not occur, with a sum of 0
         """
         y, at = data.y.astype(np.int64), data.inside

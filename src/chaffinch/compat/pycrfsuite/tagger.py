@@ -26,7 +26,7 @@ CRFSUITE = b"lCRF"
 
 @dataclass
 class ParsedDump:
-    """What a model knows: weights by names, rounded to 6 digits; ids of labels and attributes."""
+    """The contents of a model: weights by name, rounded to 6 digits; ids of labels and attributes."""
 
     header: dict[str, str] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)

@@ -54,8 +54,8 @@ class BaseTrainer:
 
         lbfgs  the same objective: -log-likelihood + c1 |w| + c2 |w|^2, by OWL-QN if c1 > 0, with
                the same steps, else by L-BFGS, with another line search, so the steps differ, but not the optimum
-        l2sgd  the objective of lbfgs with c1 = 0, minimise by L-BFGS: nearer to the optimum than SGD; parameters of
-               the learning rate have no meaning
+        l2sgd  the objective of lbfgs with c1 = 0, minimised by L-BFGS: nearer to the optimum than SGD;
+               parameters of the learning rate have no meaning
         ap, pa, arow  the same updates; the order of the sequences in each iteration differs
     """
 
@@ -229,7 +229,7 @@ class BaseTrainer:
             yield f"{name} accuracy: {good} / {of} ({good / max(of, 1):.4f})\n"
 
     def _store(self, model: str, features: FeatureCells, w: Vector) -> None:
-        """Write the file, without weights of zero and attributes that have no other."""
+        """Write the file, without zero weights and without attributes that have only zero weights."""
         say, begun = self.message, time.perf_counter()
         say("Storing the model\n")
         weights, labels = _weights(features, w), list(self._labels)

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class ModelPath:
-    """A file that lives as long as its object, or for good if its name was given or it is to be kept.
+    """A file that is deleted with its object, unless its name was given or it is to be kept.
 
     name: its path; None: there is none yet
     """
@@ -38,7 +38,7 @@ class ModelPath:
             self.remove()
 
     def __getstate__(self) -> dict[str, Any]:
-        """The content of a temporary file goes along."""
+        """The state, with the content of a temporary file."""
         state = dict(vars(self))
         if not self.given and self.name is not None:
             state["content"], state["name"] = Path(self.name).read_bytes(), None

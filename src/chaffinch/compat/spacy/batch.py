@@ -38,7 +38,8 @@ class Batch:
         for doc, a in zip(docs, bounds.tolist(), strict=False):
             if len(doc) and doc.has_annotation("SENT_START"):
                 starts[a : a + len(doc)] |= doc.to_array("SENT_START") == 1
-        # The sentence of a word begins at the last start before it; sentences of white space alone are none.
+        # The sentence of a word begins at the last start before it; sentences of white space only are
+        # dropped.
         begun = np.cumsum(starts[:-1])[words]
         first = np.flatnonzero(np.diff(begun, prepend=-1))
         ptr = np.append(first, len(words)).astype(np.int64)

@@ -7,8 +7,8 @@ speech ``token.pos_``, any other ``token.tag_``; a classifier sets ``doc.cats``.
 component found sentences, they are read one by one, otherwise the whole doc is one sentence. White space tokens are not
 shown to the model.
 
-spaCy finds the factory through the entry point group ``spacy_factories``, which this module answers with
-:func:`__getattr__`: spaCy is imported only if it asks.
+spaCy finds the factory through the entry point group ``spacy_factories``, which this module serves with
+:func:`__getattr__`: spaCy is imported only when it loads the entry point.
 """
 
 import json

@@ -37,7 +37,7 @@ def train(
     settings: arguments of the estimator: ``recipe="crf"``, ``folds=0``
 
     Entities and tags that are unknown, or do not fit the tokens of an example, are unknown labels: the recipe crf
-    learns from the other tokens of such a sentence, other recipes learn without the sentence.
+    learns from the other tokens of such a sentence, other recipes leave the sentence out.
     """
     from chaffinch.estimators import Classifier, Tagger
 
