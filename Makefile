@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 NATIVE := $(shell find src/core src/bindings -type f) CMakeLists.txt pyproject.toml
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile
 # Python compiles a module when it is first imported and keeps the result, even if the environment says otherwise: without
-# it every start of the command compiles the whole package anew. Packages are not compiled as they are installed.
+# it every start of the command compiles the whole package again. Packages are not compiled as they are installed.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
@@ -19,7 +19,7 @@ $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-# What compiles comes first: the other packages are installed while it does.
+# The compilation starts first: the other packages are installed meanwhile.
 $(VENV)/.compiler: $(VENV)/.made locks/tour.txt
 	$(PIP) --constraint locks/tour.txt cmake ninja nanobind scikit-build-core
 	@touch $@
@@ -64,7 +64,7 @@ $(VENV)/.adapters $(VENV)/.page $(VENV)/.cluster: $(VENV)/.%: locks/%.txt | $(VE
 	$(PIP) -r $<
 	@touch $@
 
-test-adapters: $(VENV)/.adapters $(VENV)/.built ## the doors to other tools, beside those tools
+test-adapters: $(VENV)/.adapters $(VENV)/.built ## the interfaces to other tools, together with those tools
 	$(BIN)/python -m pytest -n auto --dist loadfile tests/adapters
 
 # Packages of npm check the page; without npm the tests that need them are skipped.
@@ -129,10 +129,10 @@ wheel: $(VENV)/.made ## a source distribution and a wheel in dist/, installed an
 	$(BIN)/python -m build --outdir dist/built .
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/try_wheel.py dist
 
-bench: $(VENV)/.bench $(VENV)/.built ## benchmarks beside the rivals; results go to benchmarks/results
+bench: $(VENV)/.bench $(VENV)/.built ## benchmarks against the rivals; results go to benchmarks/results
 	$(BIN)/python -m benchmarks $(ONLY)
 
-lock: $(VENV)/.made ## resolve the dependency locks anew
+lock: $(VENV)/.made ## resolve the dependency locks again
 	$(PIP) uv
 	cd locks && for group in tour test bench adapters page cluster; do \
 	  ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url \

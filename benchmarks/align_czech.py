@@ -1,4 +1,4 @@
-"""How well are English and Czech sentences linked? Five folds; every fifth pair is held out in turn."""
+"""How well are English and Czech sentences aligned? Five folds; every fifth pair is held out in turn."""
 
 from benchmarks.alignment import CZECH, Fold, Linked, ibm1, linked, matched, scores
 from benchmarks.benchmark import Benchmark, Contender

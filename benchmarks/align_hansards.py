@@ -1,4 +1,4 @@
-"""How well are Hansards pairs linked? The trial pairs and 100 test pairs to learn from, the other 347 to test on."""
+"""How well are Hansards pairs aligned? Trained on the trial pairs and 100 test pairs, tested on the other 347."""
 
 from benchmarks.alignment import DEV, TEST, Fold, ibm1, linked, matched, scores
 from benchmarks.benchmark import Benchmark, Contender

@@ -1,4 +1,4 @@
-"""Words and characters on 20 newsgroups: how good, and at what price; and with every feature kept."""
+"""Words and characters on 20 newsgroups: accuracy and cost; and with every feature kept."""
 
 from benchmarks.benchmark import Benchmark, Contender
 from benchmarks.classify_20news import fit, ours, posts, scores

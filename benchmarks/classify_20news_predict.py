@@ -1,4 +1,4 @@
-"""Raw posts to labels: how many a second a trained classifier reads."""
+"""Raw posts to labels: posts per second of a trained classifier."""
 
 from typing import Any
 

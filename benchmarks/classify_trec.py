@@ -1,4 +1,4 @@
-"""Questions by the kind of answer they want: six coarse classes, with and without word clusters."""
+"""Questions by the kind of answer they ask for: six coarse classes, with and without word clusters."""
 
 from typing import Any
 

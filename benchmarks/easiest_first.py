@@ -1,4 +1,4 @@
-"""Easiest-first beside greedy: training, an epoch each on the ingredient sentences, once they have settled."""
+"""Easiest-first against greedy: one epoch each on the ingredient sentences, after the first epochs."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A block of a Gram matrix on one core: how benchmarks of kernels time one."""
+"""Timing a block of a Gram matrix on one core, for the benchmarks of kernels."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The harness: contenders in turn on one input, A B A B, until every one has run as often as asked."""
+"""The harness: contenders run in turn on one input, A B A B, until each has the requested number of runs."""
 
 import json
 import pkgutil

@@ -1,4 +1,4 @@
-"""Tagging with a hidden Markov model, the whole way from lists of strings to lists of labels."""
+"""Tagging with a hidden Markov model, from lists of strings to lists of labels."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Strings to ids: the first thing that happens to every token."""
+"""Strings to ids: the first step for every token."""
 
 from typing import Any
 

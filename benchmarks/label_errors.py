@@ -1,4 +1,4 @@
-"""Label errors found by held-out models, on samples of which it is known where their annotator slipped."""
+"""Label errors found by out-of-fold models, on samples with known annotation errors."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

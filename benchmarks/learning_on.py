@@ -1,9 +1,9 @@
-"""Learning on: what a correction costs, whether it is right afterwards, and what else it changes.
+"""Learning on: the cost of a correction, whether it is right afterwards, and the other answers it changes.
 
     python -m benchmarks.learning_on [--loaded] [--recipe=NAME ...] [--corrections=N]
         [ingredients|conll2000|20news|topics] [SIZE ...]
 
---loaded: the model comes from a file, so that its weights are all that it remembers.
+--loaded: the model comes from a file, so it has only its weights.
 --recipe: a recipe's name, or default for what is chosen without a setting.
 
 For each size: a model of so many sentences (documents); then corrections of held-out ones that it gets wrong, each

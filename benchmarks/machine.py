@@ -1,4 +1,4 @@
-"""What a measurement was made on: the machine, the versions, the commit."""
+"""The environment of a measurement: the machine, the versions, the commit."""
 
 import os
 import platform

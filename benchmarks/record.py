@@ -1,4 +1,4 @@
-"""Records: one line of JSON per benchmark run, with all it takes to run it again."""
+"""Records: one line of JSON per benchmark run, with everything needed to run it again."""
 
 import dataclasses
 import json

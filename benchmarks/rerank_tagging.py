@@ -1,4 +1,4 @@
-"""What does reranking the 20 best readings of a CRF gain? WNUT 2017, both as they come, with no setting at all."""
+"""What does reranking the 20 best readings of a CRF gain? WNUT 2017, both with default settings."""
 
 from typing import Any
 

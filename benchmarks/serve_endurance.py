@@ -1,4 +1,4 @@
-"""What the server bears: kill -9 at random moments, idle connections by the thousand, requests by the schema.
+"""Endurance of the server: kill -9 at random moments, thousands of idle connections, requests made from the schema.
 
     python -m benchmarks.serve_endurance [--moments 50] [--idle 10000] [--examples 25]
 

@@ -1,4 +1,4 @@
-"""Text to uni- and bigram counts: what costs most of the time in training a linear text classifier."""
+"""Text to uni- and bigram counts: the largest part of training a linear text classifier."""
 
 import csv
 import gzip

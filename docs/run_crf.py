@@ -1,4 +1,4 @@
-"""Run what crf.md reports of real corpora and write its tables anew: python docs/run_crf.py [TABLE ...]."""
+"""Repeat the measurements of crf.md on real corpora and write its tables: python docs/run_crf.py [TABLE ...]."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""Run the commands of laboratory.md in an empty folder and write what they print into the page."""
+"""Run the commands of laboratory.md in an empty folder and write their output into the page."""
 
 import os
 import re

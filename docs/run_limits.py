@@ -1,4 +1,4 @@
-"""Writes docs/limits.md and its plots: what the hot paths must move and do, and how near they are to the limit.
+"""Writes docs/limits.md and its plots: the bytes and operations of the hot paths, and how near they are to the limit.
 
 Run it from the project's root on a quiet machine: .venv/bin/python docs/run_limits.py
 """

@@ -1,7 +1,7 @@
-"""Measure what perceptrons.md tells and write the tables into it: ``python docs/run_perceptrons.py [TABLE...]``.
+"""Repeat the measurements of perceptrons.md and write its tables: ``python docs/run_perceptrons.py [TABLE...]``.
 
-The corpora are those of the benchmarks. Settings are the defaults; where one had to be chosen it was on training or
-dev sentences. Times are CPU seconds of one thread.
+The corpora are those of the benchmarks. Settings are the defaults; any other was chosen on training or dev sentences.
+Times are CPU seconds of one thread.
 """
 
 import math

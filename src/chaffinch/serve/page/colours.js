@@ -42,7 +42,7 @@ export const colourAll = (labels) => labels.forEach(hueOf);
 export const colourOf = (label) => (label === "O" ? "" : `hue${hueOf(typeOf(label))}`);
 
 /**
- * How strongly a span is shaded, 1 faint to 4 full; half is about as unsure as an answer with a rival can be.
+ * How strongly a span is shaded, 1 faint to 4 full; 0.5 is about the least certain that an answer can be.
  * @param {number | null | undefined} certainty
  */
 export function shadeOf(certainty) {

@@ -23,7 +23,7 @@ const review = new Review("row", { data: file, saved: readJournal });
 
 const starting = latest();
 
-/** Ask for the page of rows that is wanted; the cursor goes to a row, or stays. */
+/** Request the chosen page of rows; the cursor goes to a row, or stays. */
 export async function open(row = review.cursor.value.row) {
 	const stop = starting();
 	if (!file()) return undefined;
@@ -49,7 +49,7 @@ async function want(change) {
 async function turn(step) {
 	const from = wanted.value.sort === "next" ? 0 : wanted.value.from + step * COUNT; // a queue has no second page
 	if (from < 0 || from >= total.value) return;
-	review.go(0); // before the rows come, lest it takes the focus from where a person has gone since
+	review.go(0); // before the rows arrive: afterwards it could steal the focus
 	await want({ from });
 }
 

@@ -1,4 +1,4 @@
-// What a keystroke does to the spans of a sentence, and how deeds are undone. Spans are sorted and do not overlap.
+// Edits of the spans of a sentence by key, and undo. Spans are sorted and do not overlap.
 
 export const between = (low, value, high) => Math.max(low, Math.min(value, high));
 
@@ -38,7 +38,7 @@ export function resized(span, end, step, length) {
 	return moved.first > moved.last || moved.first < 0 || moved.last >= length ? span : moved;
 }
 
-/** Deeds that can be undone and done again, in order. One that fails to be undone stays done. */
+/** Actions that can be undone and redone, in order. If undoing fails, the action stays done. */
 export class History {
 	/** @type {Deed[]} */
 	done = [];

@@ -36,7 +36,7 @@ export async function explain(asked) {
 	}
 }
 
-/** What a view does beside what it explains; everywhere in it, Control and Enter teach. */
+/** A view with the evidence beside it; Control and Enter learn anywhere in it. */
 export const Columns = live(({ title, focus, press, teach, single, children }) => html`<div class=${`columns${single ? " single" : ""}`}
 	onKeyDown=${(event) => (event.key === "Enter" && (event.ctrlKey || event.metaKey) ? teach?.() : press?.(event))}>
 	<section><h1 class="unseen">${title}</h1>${children}<${Rules} /></section>
@@ -164,7 +164,7 @@ const Shares = live(({ shares }) => {
 	</section>`;
 });
 
-/** The best readings of a sentence, each told by what it says differently from the best. */
+/** The best labellings of a sentence, each shown by its differences from the best. */
 const Readings = live((/** @type {{ words: string[], readings: Reading[] }} */ { words, readings }) => {
 	const best = readings[0].tags;
 	const told = (/** @type {Reading} */ { tags, label }) => {

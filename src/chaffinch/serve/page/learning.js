@@ -1,10 +1,10 @@
-// Learn from the journal, list what else changed, take it back.
+// Learn from the journal, list the other rows that changed, take a version back.
 import { html, live, signal } from "./live.js";
 import { get, post, remove } from "./server.js";
 import { attempt, many, model, refresh, say } from "./store.js";
 
 export const learning = signal(false);
-/** What the last learning did, and the version before it. */
+/** The outcome of the last learning, and the version before it. */
 export const outcome = signal(/** @type {(Learnt & { before: string, model: string }) | null} */ (null));
 export const corrections = signal(/** @type {Correction[]} */ ([]));
 
@@ -14,7 +14,7 @@ export async function readJournal() {
 	if (answer) corrections.value = answer.corrections;
 }
 
-/** Ask anew for all that a new version changes. */
+/** Request again everything that a new version changes. */
 async function renew(then) {
 	await attempt(refresh);
 	await readJournal();
@@ -67,7 +67,7 @@ function counted(changed) {
 	return `${many(changed.length, "other row")} changed: ${said.join(", ")}.`;
 }
 
-/** Every other row that changed, fixed or broken, and the way back. */
+/** Every other row that changed, fixed or broken, and a button to take the version back. */
 export const Outcome = live(({ then, open, review }) => {
 	const done = outcome.value;
 	if (done?.model !== model.value.name) return null;
@@ -92,7 +92,7 @@ export const Outcome = live(({ then, open, review }) => {
 	</section>`;
 });
 
-/** What was said before and after, word by word if there are words. */
+/** The answers before and after, word by word if there are words. */
 export function differences({ text, before, after }) {
 	if (!Array.isArray(before) || !Array.isArray(after) || before.length !== after.length)
 		return html`<span class="mini">${written(before)} → ${written(after)}</span>`;
@@ -103,7 +103,7 @@ export function differences({ text, before, after }) {
 
 const written = (answer) => String(answer ?? "").replaceAll(",", ", ") || "none";
 
-/** How far the journal is learnt. */
+/** How many corrections of the journal are learnt. */
 export const Journal = live(() => {
 	const count = (wanted) => corrections.value.filter(({ state }) => state === wanted).length;
 	const [waiting, learnt] = [count("waiting"), count("learnt")];

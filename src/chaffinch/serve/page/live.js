@@ -11,7 +11,7 @@ let running = null;
 /** @type {Set<Follower> | null} effects that wait for the end of a batch */
 let waiting = null;
 
-/** A value that tells who read it when it changes. @template T @param {T} value */
+/** A value that notifies its readers when it changes. @template T @param {T} value */
 export function signal(value) {
 	/** @type {Set<Follower>} */
 	const readers = new Set();
@@ -31,7 +31,7 @@ export function signal(value) {
 	};
 }
 
-/** A value made of signals, made anew whenever it is read. @template T @param {() => T} make */
+/** A value computed from signals at every read. @template T @param {() => T} make */
 export const computed = (make) => ({
 	get value() {
 		return make();
@@ -59,7 +59,7 @@ export function effect(act) {
 	return stop;
 }
 
-/** Change several signals before anyone is told. */
+/** Change several signals before readers are notified. */
 export function batch(act) {
 	if (waiting) return act();
 	waiting = new Set();

@@ -1,4 +1,4 @@
-// The one border between the server's offsets (code points) and the browser's (UTF-16 units).
+// The only conversion between the server's offsets (code points) and the browser's (UTF-16 units).
 
 /** A function from code points to UTF-16 units of a text. @returns {(point: number) => number} */
 export function unitsOf(text) {

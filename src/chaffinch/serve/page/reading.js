@@ -36,13 +36,13 @@ const starting = latest();
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
 
-/** Read the text once nobody has typed for a moment. */
+/** Read the text after a pause in typing. */
 function soon(act) {
 	clearTimeout(timer);
 	timer = setTimeout(act, 200);
 }
 
-/** Ask for answers, forgetting an earlier question; undefined if a later one came in between. */
+/** Ask for answers and cancel an earlier request; undefined if a later one replaced it. */
 async function asked(/** @type {(stop: AbortSignal) => Promise<Row[][]>} */ act) {
 	const stop = starting();
 	busy.value = true;

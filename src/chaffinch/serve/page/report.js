@@ -1,4 +1,4 @@
-// How good the model is on a corpus with known labels: scores, training curves, calibration, confusion.
+// The report on a corpus with known labels: scores, training curves, calibration, confusion.
 import { html, live, signal } from "./live.js";
 import { get, latest } from "./server.js";
 import { Choice, files, model, names, percent } from "./store.js";
@@ -61,7 +61,7 @@ function scaled(/** @type {number[]} */ values, from, to) {
 
 const tick = (text, x, y, kind = "") => html`<text class=${`tick ${kind}`} x=${x} y=${y}>${text}</text>`;
 
-/** A chart with the same as a table. */
+/** A chart with its data as a table. */
 const Chart = live(({ title, told, head, rows, children }) => html`<figure class="chart">
 	<figcaption>${title}</figcaption>
 	<svg viewBox="0 0 300 240" role="img" aria-label=${told}>${children}</svg>
@@ -87,7 +87,7 @@ const Curve = live((/** @type {{ title: string, points: [number, number][] }} */
 	<//>`;
 });
 
-/** How often answers are right by how certain they were: honest ones lie on the diagonal. */
+/** The reliability diagram: calibrated answers lie on the diagonal. */
 const Reliability = live((/** @type {{ bins: NonNullable<Measured["calibration"]> }} */ { bins }) => {
 	const filled = bins.filter(({ count }) => count > 0);
 	const most = Math.max(...filled.map(({ count }) => count));

@@ -1,4 +1,4 @@
-// Rows under review: where the cursor is, what a person changed, what is saved, and how to undo it.
+// Rows under review: the cursor, unsaved changes, saved corrections, and undo.
 import { between, cleared, History, labelled, over, resized, stepOf } from "./editing.js";
 import { explain, subject } from "./evidence.js";
 import { afterDrawing, batch, signal } from "./live.js";
@@ -7,7 +7,8 @@ import { choices, extents, tagsOf } from "./schemes.js";
 import { post, remove } from "./server.js";
 import { attempt, say } from "./store.js";
 
-/** Keys of labels: one that is a letter or digit is its own key, others follow. Other commands have no such keys. */
+/** Keys of labels: one that is a letter or digit is its own key, others follow. Other commands use no letters or
+digits. */
 export function keysOf(labels) {
 	const own = labels.map((label) => label.toLowerCase()).filter((name) => /^[0-9a-z]$/u.test(name));
 	const free = [..."123456789abcdefghijklmnopqrstuvwxyz"].filter((key) => !own.includes(key));
@@ -17,7 +18,7 @@ export function keysOf(labels) {
 const FEW = 12;
 const DRAFTS = "chaffinch-drafts";
 
-// A tab that is closed loses what was not saved.
+// Closing the tab loses unsaved changes.
 addEventListener("beforeunload", (event) => {
 	if (Object.entries(sessionStorage).some(([key, value]) => key.startsWith(DRAFTS) && value !== "[]")) event.preventDefault();
 });
@@ -87,7 +88,7 @@ export class Review {
 		return [...new Set([...(labels ?? [label]), ...likely.slice(0, FEW / 2).map(([name]) => name)])];
 	}
 
-	/** How the server is told which row is meant. @param {Row} row */
+	/** The row as a request names it. @param {Row} row */
 	input(row) {
 		return row.row == null ? inputOf(this.model, row) : { data: this.data?.(), row: row.row };
 	}
@@ -129,7 +130,7 @@ export class Review {
 		sessionStorage.setItem(this.shelf, JSON.stringify([...drafts]));
 	}
 
-	/** Where changes are kept that a reload must not lose. */
+	/** The storage key of changes that survive a reload. */
 	get shelf() {
 		return `${DRAFTS} ${this.name} ${this.model.name}`;
 	}
@@ -258,7 +259,7 @@ export class Review {
 		if (this.row && this.pressed(event) !== false) event.preventDefault();
 	}
 
-	/** Do what a key means; false if it means nothing here. @param {KeyboardEvent} event */
+	/** Run the command of a key; false if it has none here. @param {KeyboardEvent} event */
 	pressed(event) {
 		const { row, model } = this;
 		const { key, shiftKey: shift } = event;
@@ -295,7 +296,7 @@ export class Review {
 	}
 }
 
-/** The letter of a key; on keyboards of other alphabets that of its place. */
+/** The letter of a key; on keyboards of other alphabets the Latin letter at its position. */
 function letterOf(/** @type {KeyboardEvent} */ { key, code }) {
 	if (/^[!-~]$/u.test(key)) return key.toLowerCase();
 	return /^Key[A-Z]$/u.test(code) ? code[3].toLowerCase() : "none";

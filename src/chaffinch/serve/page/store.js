@@ -1,4 +1,4 @@
-// What every view knows: the models, the one in use, the view in front, the theme, the last thing said.
+// State shared by all views: the models, the one in use, the current view, the theme, the last message.
 import { computed, effect, html, live, signal } from "./live.js";
 import { get } from "./server.js";
 
@@ -18,14 +18,14 @@ export const model = computed(() => models.value.find(({ name }) => name === cho
 /** The data files that the model in use reads. */
 export const files = () => data.value.filter(({ name }) => model.value.data?.includes(name) ?? true);
 
-/** Ask what there is: at the start, and whenever a version was made. */
+/** Request models and data files: at the start, and after every new version. */
 export async function refresh() {
 	const answer = await get("models");
 	models.value = answer.models;
 	data.value = answer.data ?? [];
 }
 
-/** Say something beside the page, and to screen readers. */
+/** Show a message, and send it to screen readers. */
 export function say(text, wrong = false) {
 	const said = (notice.value = { text, wrong });
 	if (!wrong) setTimeout(() => notice.value === said && (notice.value = { text: "", wrong }), 6000);
@@ -54,7 +54,7 @@ effect(() => {
 	localStorage.setItem(KEY, theme.value);
 });
 
-/** A share as people read it; what is nearly certain is not called certain. */
+/** A share as a percentage; a value just below 1 is not shown as 100 %. */
 export function percent(p) {
 	if (p == null) return "";
 	if (p > 0.995 && p < 1) return "> 99 %";
