@@ -10,13 +10,13 @@ from chaffinch.features.spans import names_of_span, span_features, span_names
 from chaffinch.model import chain_evidence
 from chaffinch.model.encoders import SymbolEncoder, TemplateEncoder
 from chaffinch.model.evidence import FEATURE
-from chaffinch.model.segment_evidence import place as place_column
 from chaffinch.recipes import TAGGERS
 from chaffinch.recipes.crf import Crf
 from chaffinch.recipes.hmm import Hmm
 from chaffinch.recipes.incremental_search import BeamTagger, EasiestFirstTagger, Greedy
 from chaffinch.recipes.latent import LatentSvmTagger
 from chaffinch.recipes.margin import MaxMarginMarkovNetwork
+from chaffinch.scorers.segments import places_of
 from chaffinch.structures import Parts
 from chaffinch.text.gazetteers import Gazetteers
 from chaffinch.text.schemes import convert
@@ -133,7 +133,7 @@ def test_a_beam_that_lost_the_better_labelling_says_so():
     tagger = Tagger(BeamTagger(epochs=1, width=1), features=templates, threads=1).fit(*sentences(12, 0))
     every = [one for words in sentences(60, 7)[0] for one in tagger.explain(words).decisions if one.rival]
     assert {one.margin < 0 for one in every} == {True, False}
-    assert all((one.margin < 0) == ("a wider one finds it" in one.note) for one in every)
+    assert all((one.margin < 0) == ("which a wider beam finds" in one.note) for one in every)
 
 
 def rivals_of_steps(tagger):
@@ -220,7 +220,7 @@ def test_without_features_of_spans_a_token_gets_the_tag_that_is_named():
                         for end in range(start + 1, min(T, start + L) + 1):
                             for y in range(segment.shape[2]):
                                 if start <= c.place < end:
-                                    column = place_column(y, c.place - start, end - start)
+                                    column = places_of(y, end - start)[c.place - start]
                                     segment[start, end - start - 1, y] -= of_tokens[f, column]
                     continue
                 span, _, name = c.name.partition(": ")

@@ -20,7 +20,7 @@ SEEN = np.array([1, 2, 4, 8, 16, 64, 256])
 RANKS = 4
 ANCHOR = 0.4  # mutual association from which a link is an anchor
 
-# Families of features, each with as many columns as it needs; the order is that of the weights.
+# Families of features and their numbers of columns; the order is that of the weights.
 EDGE = {
     "link": 1,
     "forward": 1,
@@ -234,7 +234,7 @@ class _Columns:
         self._values.append((found >= 0).astype(np.float64))
 
     def rows(self) -> Rows:
-        """All of them, zeros left out."""
+        """The rows of all features, without zeros."""
         ids = np.stack(self._ids, axis=1) if self.P else np.zeros((0, 1), np.int64)
         values = np.stack(self._values, axis=1).astype(np.float32) if self.P else np.zeros((0, 1), np.float32)
         kept = np.abs(values) > 1e-4

@@ -15,7 +15,7 @@ Pair = tuple[Words, Words]
 Matrix = NDArray[np.float32]
 
 LEAST = 1e-4  # cells of t below this are dropped
-FAINT = 0.02  # and those of Dice
+FAINT = 0.02  # cells of Dice below this are dropped
 STEM = 4  # letters of a stem
 
 
@@ -28,7 +28,7 @@ class WordTable(Saved):
     values: NDArray[np.float32] = array("float32", "cells", finite=True)
 
     def above(self, least: float) -> "WordTable":
-        """Without the cells below ``least``."""
+        """The table without the cells below ``least``."""
         kept = self.values >= least
         rows = np.concatenate([[0], np.cumsum(kept)])[self.rows].astype(np.int64)
         return WordTable(rows, self.columns[kept], self.values[kept])
@@ -70,7 +70,7 @@ class Associations:
     def learnt(
         cls, text: Sequence[Pair], view: Callable[[str], str], rounds: int = 5, threads: int = 0
     ) -> "Associations":
-        """From sentence pairs without links."""
+        """Estimate associations from sentence pairs without links."""
         sides = [[[view(w) for w in pair[side]] for pair in text] for side in (0, 1)]
         vocabularies = tuple(
             {w: i for i, w in enumerate(sorted(set(chain.from_iterable(side))))} for side in sides
@@ -126,7 +126,7 @@ class Associations:
         return np.asarray(t[:-1] / np.where(total == 0, 1, total), np.float32)
 
     def packed(self, prefix: str) -> Packed:
-        """What a model file keeps, the prefix before each name."""
+        """The content for a model file; names begin with the prefix."""
         (e, f), tables = self.vocabularies, self.tables
         return _Sections(
             tuple(e), tuple(f), *self.counts, tables["forward"], tables["backward"], tables["dice"]
@@ -134,7 +134,7 @@ class Associations:
 
     @classmethod
     def loaded(cls, need: Requirements, prefix: str, view: Callable[[str], str]) -> "Associations":
-        """What a model file holds, every index checked."""
+        """The associations of a model file, every index checked."""
         found = _Sections.loaded(need, prefix)
         vocabularies = tuple({w: i for i, w in enumerate(side)} for side in (found.words_0, found.words_1))
         tables = {"forward": found.forward, "backward": found.backward, "dice": found.dice}
@@ -188,6 +188,6 @@ def _ids(words: Sequence[str], vocabulary: Mapping[str, int]) -> NDArray[np.int3
 
 
 def _meetings(ids: NDArray[np.int32], ptr: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """In how many sentences each word occurs."""
+    """The number of sentences in which each word occurs."""
     sentence = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
     return np.bincount(np.unique(sentence * max(1, size) + ids) % max(1, size), minlength=size)

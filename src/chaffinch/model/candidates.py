@@ -23,7 +23,7 @@ FeatureFunction = Callable[[Any, Any], "Mapping[str, float] | Iterable[str]"]
 class CandidateList:
     """The candidates of a base model for one input, best first.
 
-    x:          the input, whatever the features read
+    x:          the input, in the form that the features read
     candidates: the answers
     scores:     float64 [n], the base model's
     losses:     float64 [n], the loss of each; None if it is not known
@@ -58,7 +58,7 @@ class CandidateFeatures(Protocol):
 
     @property
     def F(self) -> int:
-        """How many there are."""
+        """The number of features."""
         ...
 
     def fit(self, lists: Sequence[CandidateList]) -> Rows:
@@ -101,7 +101,7 @@ class NamedCandidates:
 
     @property
     def F(self) -> int:
-        """How many names there are."""
+        """The number of names."""
         return len(self._ids)
 
     def fit(self, lists: Sequence[CandidateList]) -> Rows:
@@ -171,7 +171,7 @@ class TagCandidates:
 
     @property
     def F(self) -> int:
-        """How many keys there are."""
+        """The number of keys."""
         return len(self.keys)
 
     def fit(self, lists: Sequence[CandidateList]) -> Rows:

@@ -35,15 +35,15 @@ from chaffinch.structures import Chain, Parts
 from chaffinch.text.table import TokenTable
 
 WIDEST = "*"  # the rung of all unknown words
-LEAST = -30.0  # a log-probability that counts as the impossible when words are compared
+LEAST = -30.0  # stands for the log-probability of an impossible event when words are compared
 
 
 @dataclass(frozen=True)
 class ChainModel:
     """score(x, y) = start[y_1] + sum_t unary_t[y_t] + sum_t pair_t[y_{t-1}][y_t] + end[y_T], second order likewise.
 
-    source:      what makes the potentials of a sentence from its features, and holds the weights
-    needs:       labels that may stand only after others
+    source:      computes the potentials of a sentence from its features, and holds the weights
+    needs:       labels that are legal only after others
     temperature: p(y|x) is proportional to exp(score / temperature); the best labels do not depend on it
 
     If the source has a chain in the core, rows of features go directly there. If no labelling of a sentence is
@@ -62,7 +62,7 @@ class ChainModel:
 
     @cached_property
     def searched(self) -> "ChainModel":
-        """The chain over which labellings are searched: its labels are split by which needs are met after them."""
+        """The chain over which labellings are searched: labels are split by the set of needs met after them."""
         if not self.needs:
             return self
         states = label_states(self.needs, self.labels)
@@ -80,12 +80,12 @@ class ChainModel:
 
     @property
     def weights(self) -> ChainWeights:
-        """The source's."""
+        """The weights of the source."""
         return self.source.weights
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The encoder's."""
+        """The columns that the encoder reads."""
         return self.encoder.columns
 
     def decode(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
@@ -93,7 +93,7 @@ class ChainModel:
         return self.decode_rows(table.ptr, self.encoder.rows(table, threads), threads)
 
     def decode_rows(self, ptr: NDArray[np.int64], rows: IdRows, threads: int) -> NDArray[np.int32]:
-        """The same for tokens that are encoded; ptr: the bounds of sentences."""
+        """The best labels of encoded tokens; ptr: the bounds of sentences."""
         if self.needs:
             return self.searched.decode_rows(ptr, rows, threads)
         if (native := self.source.native) is not None:
@@ -227,7 +227,7 @@ class ChainModel:
     def magnitudes(self) -> NDArray[np.float32]:
         """The absolute values of the weights of features; transitions are always kept.
 
-        Of an HMM: by how much a word's row differs from that of an unknown word of its form.
+        For an HMM: the difference of a word's row from that of an unknown word of its form.
         """
         unary = self.weights.unary
         if isinstance(self.encoder, SymbolEncoder):
@@ -266,7 +266,7 @@ class ChainModel:
         return found.astype(np.float32)
 
     def _with_fewer_words(self, symbols: Symbols, threshold: float) -> "ChainModel":
-        """Words that differ little from unknown words of their form are unknown words from now on; rungs likewise."""
+        """Drop words that differ little from unknown words of their form, and rungs in the same way."""
         differ, V = self._word_differences(symbols), len(symbols.words)
         kept = np.flatnonzero(differ >= min(threshold, float(differ.max(initial=0))))
         words = [symbols.words[i] for i in kept[kept < V].tolist()]

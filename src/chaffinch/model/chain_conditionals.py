@@ -1,12 +1,12 @@
 """Conditional probabilities of a chain's labels, for many sentences at once: entropies here, spans in the core.
 
-A first-order chain is a Markov chain: given its label at t, the label at t + 1 does not depend on what came before,
+A first-order chain is a Markov chain: given its label at t, the label at t + 1 does not depend on earlier labels,
 
     q_t(y'|y) = E[y][y'] ub_{t+1}[y'] / b_t[y]        E = exp(pair),  ub_t = exp(unary_t) b_t
     b_t[y]    = sum_y' E[y][y'] ub_{t+1}[y']          b_{T-1} = exp(end)
 
-so the probability of any stretch of labels is that of its first label times a q for each further one. All sentences of
-a block go backwards together, a position at a time; the scale of each ub_t cancels in q.
+so the probability of consecutive labels is that of the first times a q for each further one. All sentences of a block
+are processed together, backwards, one position at a time; the scale of each ub_t cancels in q.
 """
 
 from collections.abc import Iterator
@@ -81,7 +81,7 @@ class Conditionals:
         return cls(ptr, first, E, b, ub, labels)
 
     def marginals(self) -> Floats:
-        """p(y_t|x) [tokens, Y], by going forwards."""
+        """p(y_t|x) [tokens, Y], by the forward recursion."""
         found = np.zeros_like(self.b)
         lengths = np.diff(self.ptr)
         order = np.argsort(-lengths, kind="stable")

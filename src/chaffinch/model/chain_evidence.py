@@ -47,7 +47,7 @@ class ChainScores:
     weights: of each token, float64 [features, Y]
     names:   names of features, given the token and their rows in its weights
     scored:  the potentials of a slice of the tokens, with some features removed
-    terms:   what labels add at position t, given all labels: names, weights and offsets if not (0,)
+    terms:   the contributions of labels at position t, given all labels: names, weights and offsets if not (0,)
     whole:   restores every potential that pruning removed; None if nothing is pruned
     fixed:   features cannot be removed one by one
     """
@@ -91,7 +91,7 @@ def chain_examples(
     which: Sequence[int],
     threads: int,
 ) -> Iterator[TaggedSentence]:
-    """Some sentences of a table, which is encoded once; scores: gives the scores of one."""
+    """Some sentences of a table, which is encoded once; scores: computes the scores of one sentence."""
     rows = model.encoder.rows(table, threads)
     decided = model.decode_rows(table.ptr, rows, threads)
     for found in token_features(model.encoder, rows, table, which):
@@ -105,10 +105,10 @@ def chain_examples(
 
 @dataclass(frozen=True)
 class ChainPotentials:
-    """The potentials of a sentence and their difference from the model's, so that only what changed is searched.
+    """The potentials of a sentence as changes to the model's, so that only changed tokens are searched.
 
     removed: features     token, allowed: a token with its allowed labels
-    whole:   restore what pruning removed
+    whole:   restore the labels that pruning removed
     """
 
     removed: Without
@@ -145,7 +145,7 @@ class ChainExample(Explainable[ChainPotentials, Labels]):
 
     @cached_property
     def features(self) -> list[Features]:
-        """Those of each token."""
+        """The features of each token."""
         return [
             Features(w, lambda rows, t=t: self.x.names(t, rows), t, most=MOST)  # type: ignore[misc]
             for t, w in enumerate(self.x.weights)
@@ -161,7 +161,7 @@ class ChainExample(Explainable[ChainPotentials, Labels]):
         return ChainPotentials(without)
 
     def forbid(self, potentials: ChainPotentials, decision: Decision, against: str | None) -> ChainPotentials:
-        """At one token."""
+        """Forbid the answer, or force ``against``, at one token."""
         t, outer_of = decision.place, self.labels.outer_of
         here = (
             outer_of != self.decided[t] if against is None else outer_of == self.labels.outer.index(against)
@@ -200,7 +200,7 @@ class ChainExample(Explainable[ChainPotentials, Labels]):
         return self.best(replace(asked, whole=True)) if found is None and self.x.whole is not None else found
 
     def columns(self, y: Labels) -> Columns:
-        """Labels."""
+        """The labels."""
         return y.astype(np.int64)
 
     def near(self, changed: Columns) -> list[int]:

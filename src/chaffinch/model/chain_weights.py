@@ -23,13 +23,13 @@ SPARSE = 0.5
 
 @dataclass(frozen=True)
 class ChainWeights(Saved):
-    """Weights by block, float32; minus infinity forbids.
+    """Weights by block, float32; minus infinity means forbidden.
 
     unary   [F, Y], dense or without its zeros
     start   [Y], end [Y], pair [Y, Y]
     triple  [Y, Y, Y], first [Y, Y], last [Y, Y]: second order only
     bigrams [observations, Y, Y] for each template with y[-1]: added to ``pair`` if the template observes them
-    bits    unary weights are multiples of a scale, stored as integers of this many bits
+    bits    unary weights are multiples of a scale, stored as integers with this number of bits
     """
 
     unary: NDArray[np.float32] | SparseWeights
@@ -81,7 +81,7 @@ class ChainWeights(Saved):
         return np.arange(len(self.unary), dtype=np.int32), self.unary[:, y]
 
     def by_state(self, states: LabelStates) -> "ChainWeights":
-        """The weights of states, each as its label's; minus infinity where a state may not follow or begin."""
+        """The weights of states, each those of its label; minus infinity if a state may not follow or begin."""
         label = states.label
         unary = np.ascontiguousarray(self.dense[:, label])
         blocks: dict[str, Any] = {
@@ -110,7 +110,7 @@ class ChainWeights(Saved):
     def restored(cls, need: Requirements, observations: tuple[int, ...], *, sparse: bool) -> "ChainWeights":
         """The weights of a file, every size checked; the sizes F and Y are known.
 
-        observations: how many each template with y[-1] has
+        observations: number of observations of each template with y[-1]
         sparse:       the unary weights stay without their zeros
         """
         need.bind("its templates", "bigrams", len(observations))

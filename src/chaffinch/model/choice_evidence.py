@@ -33,9 +33,9 @@ class ListExample(Explainable[Scores, int]):
 
     answers:  in words   scores: [n]   chosen: the predicted one
     groups:   features, with a column for each answer
-    parts:    what else an answer is made of
-    p:        the probability of what an answer says
-    rivals:   the possible rivals; None: all that say something else
+    parts:    the other contributions to an answer
+    p:        the probability of each answer
+    rivals:   the possible rivals; None: all other answers
     rescored: the scores without some features, if they are not the sums of the groups
     remark:   a note, given the rival
     """
@@ -90,7 +90,7 @@ class ListExample(Explainable[Scores, int]):
         return int(potentials.argmax()) if potentials.max(initial=-np.inf) > -np.inf else None
 
     def score(self, y: int) -> float:
-        """As listed."""
+        """Its score in the list."""
         return float(self.scores[y])
 
     def columns(self, y: int) -> Columns:
@@ -106,7 +106,7 @@ class ListExample(Explainable[Scores, int]):
         return self.answers[y]
 
     def probability(self, said: str, decision: Decision) -> float | None:
-        """As given."""
+        """Its probability, if probabilities are given."""
         return None if self.p is None else self.p.get(said)
 
     def note(self, decision: Decision, rival: int | None, against: str | None) -> str:
@@ -215,7 +215,7 @@ def candidate_example(
 ) -> ListExample:
     """The chosen candidate against the one in question, else the base model's first, else the next best.
 
-    shown: the candidates in words   names, w, kinds [F], values [n, F]: of what any of them is scored by
+    shown: the candidates in words   names, w, kinds [F], values [n, F]: of the features of all candidates
     """
     chosen = int(scores.argmax())
     if against is not None:
@@ -251,7 +251,7 @@ def shares_example(
     p: Mapping[str, float] | None,
     remark: str,
 ) -> ListExample:
-    """Two answers of a kernel machine. shares: names, weights for either, values and kinds of what adds up."""
+    """Two answers of a kernel machine. shares: name, both weights, value and kind of each contribution."""
     groups = []
     for kind in dict.fromkeys(share[4] for share in shares):
         of = [share for share in shares if share[4] == kind]

@@ -38,7 +38,7 @@ def _shared(p: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _clipped(_calibration: Calibration, s: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Zadrozny and Elkan 2002 for the modified Huber loss; of two labels the second's score decides both."""
+    """Zadrozny and Elkan 2002 for the modified Huber loss; with two labels, the second's score decides both."""
     wide = s.astype(np.float64)
     if s.shape[1] == 2:
         p = (np.clip(wide[:, 1] - wide[:, 0], -1.0, 1.0) + 1.0) / 2.0
@@ -55,7 +55,7 @@ LINKED: dict[str, Link] = {
 
 
 def positive(number: float) -> bool:
-    """A number above 0 that is finite."""
+    """Whether a number is finite and above 0."""
     return 0 < number < np.inf
 
 
@@ -63,8 +63,8 @@ def positive(number: float) -> bool:
 class ClassifierModel:
     """s_y = w_y.x + b_y;  p = softmax(s / temperature), or a sigmoid of each if labels are independent.
 
-    link:        of models of other tools also ``rest``: sigmoids divided by their sum, and ``clipped``: scores clipped
-                 to [-1, 1], moved to [0, 1] and divided by their sum
+    link:        ``softmax`` or ``sigmoid``; for models of other tools also ``rest``: sigmoids divided by their sum, and
+                 ``clipped``: scores clipped to [-1, 1], moved to [0, 1] and divided by their sum
     calibration: how scores become probabilities
     prior:       the answer for texts without a known feature; None in older files: the intercepts decide
     w:           float32 [F+1, S], the last row the intercepts, columns beyond the labels zero
@@ -142,7 +142,7 @@ class ClassifierModel:
     widths = (8,)
 
     def magnitudes(self) -> NDArray[np.float32]:
-        """For each feature the largest change of a score difference, or of a single score, that it can make."""
+        """The largest change of a score difference, or of a single score, by each feature."""
         w = self.w[:-1, : len(self.classes)]
         if self.link == "sigmoid":
             return np.abs(w).max(axis=1, initial=0.0)
@@ -157,7 +157,7 @@ class ClassifierModel:
         return replace(self, encoder=encoder, w=w, eight=eight)
 
     def packed(self) -> Packed:
-        """What a model file keeps."""
+        """The content for a model file."""
         return _Sections(
             encoder=self.encoder,
             weights=self.w[:, : len(self.classes)] if self.eight is None else self.eight[0],
@@ -201,7 +201,7 @@ class ClassifierModel:
 
 @dataclass(frozen=True, eq=False)
 class _Sections(Saved):
-    """The sections of a classifier; kind: what labels are, such as ``int``."""
+    """The sections of a classifier; kind: the type of labels, such as ``int``."""
 
     encoder: DocumentEncoder = inside(DocumentEncoder, F="n_features")
     weights: NDArray[Any] = array(AS_STORED, "F+1", "Y", stored=("int8", "float32"), finite=True)
@@ -229,6 +229,6 @@ def labels_as(kind: str, file: ModelFile) -> NDArray[Any]:
 
 
 def kind_of(classes: NDArray[Any]) -> str:
-    """What labels are, as a model file says it."""
+    """The type of labels, by its name in a model file."""
     kinds = {"b": "bool", "i": "int", "u": "int", "f": "float"}
     return kinds.get(classes.dtype.kind, "str")

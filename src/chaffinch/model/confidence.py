@@ -15,11 +15,11 @@ Probabilities = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Calibration:
-    """One label each:  p = softmax(s / temperature); then for the top label y* alone
+    """One label per document:  p = softmax(s / temperature); then for the top label y* only
 
-        logit p(y*) := slope logit p(y*) + offset,   the others sharing the rest as before
+        logit p(y*) := slope logit p(y*) + offset,   the others share the rest in the same proportions
 
-    Each label by itself:  logit p(y) = slope s_y / temperature + offset.
+    Independent labels:  logit p(y) = slope s_y / temperature + offset.
 
     The top label stays on top: its probability never falls below that of the next.
 
@@ -51,11 +51,11 @@ class Calibration:
         return p
 
     def sigmoid(self, s: Scores) -> Probabilities:
-        """p [N, Y] from s [N, Y]: each label by itself."""
+        """p [N, Y] from s [N, Y] for independent labels."""
         return sigmoid(self.slope * s.astype(np.float64) / self.temperature + self.offset)
 
     def bar(self, threshold: float) -> float:
-        """The score from which a label by itself reaches a probability."""
+        """The score at which an independent label reaches a probability."""
         with np.errstate(divide="ignore"):
             odds = np.log(threshold) - np.log1p(-threshold)
         return float((odds - self.offset) / self.slope * self.temperature)

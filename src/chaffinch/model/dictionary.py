@@ -48,7 +48,7 @@ class LabelDictionary:
         return by_type[column.ids]
 
     def packed(self) -> Packed:
-        """What a model file keeps: nothing if no word is listed."""
+        """The content for a model file: nothing if no word is listed."""
         if not self.words:
             return Packed()
         return _Listed(self.words, np.array(self.labels, np.int32)).packed("dictionary.")

@@ -35,7 +35,7 @@ class SentenceDistribution:
 
     @property
     def T(self) -> int:
-        """Tokens."""
+        """The number of tokens."""
         return len(self.potentials["unary"])
 
     @cached_property
@@ -97,7 +97,7 @@ class SentenceDistribution:
 
         With labels in BIO that is B, then I, and no I after it; in BIOES and BILOU the tags of the span; labels
         without a scheme, and those with I alone, are runs with another label, or nothing, on either side. A calibrated
-        tagger maps that probability to how often spans of that probability were right on held-out data.
+        tagger maps that probability to the precision of spans with that probability on held-out data.
         """
         if not 0 <= start < end <= self.T:
             raise DataError(

@@ -21,14 +21,14 @@ from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, fact, in
 from chaffinch.text.clusters import Clusters
 from chaffinch.text.words import stems, word_tokens
 
-RENORMALISED = {"l1": 1, "l2": 2}  # norms that rows have again after features were dropped
+RENORMALISED = {"l1": 1, "l2": 2}  # norms that are restored after features are dropped
 
 
 @dataclass(frozen=True)
 class DocumentEncoder:
     """Documents to rows of features.
 
-    union:   the vectorisers, each one's columns after the other's; None: documents are rows of numbers
+    union:   the vectorisers, with their columns in order; None: documents are rows of numbers
     scales:  factor of each vectoriser's values, so that none dominates
     views:   the view of the text that each vectoriser reads
     columns: number of numeric columns of each document, beside the text or instead of it
@@ -71,7 +71,7 @@ class DocumentEncoder:
         return self.union.offsets()[-1] + (0 if self.valences is None else self.valences.columns)
 
     def fitted_rows(self, texts: list[str], labels: Sequence[Any] | None, beside: Any) -> SparseRows:
-        """Learn the features of texts; their rows."""
+        """Learn the features of texts, and return their rows."""
         if self.union is None:
             raise DataError("this encoder reads numbers, not texts")
         extra = self.union.first_beside(beside)
@@ -155,7 +155,7 @@ class DocumentEncoder:
         return [name for name, _ in self.named(ids, texts)]
 
     def named(self, ids: NDArray[np.int32], texts: list[str]) -> list[Named]:
-        """The same with the n-grams that each counts."""
+        """The names of some columns with the n-grams that each counts."""
         if self.union is None:
             return [(f"x{i}", Seen("numbers")) for i in ids.tolist()]
         bounds = self.union.offsets()
@@ -214,7 +214,7 @@ class DocumentEncoder:
                     vectorizer.learn_hashed_names(view.of(texts, self.clusters))
 
     def packed(self) -> Packed:
-        """What a model file keeps."""
+        """The content for a model file."""
         if self.union is None:
             return _Sections(columns=self.columns).packed()
         return _Sections(
@@ -239,7 +239,7 @@ class DocumentEncoder:
         if not len(scales) == len(views) == len(found.union.vectorizers):
             raise need.fault("its encoder of documents needs a scale and a view for each kind of features")
         if any(view.bits for view in views) and found.clusters is None:
-            raise need.fault("its encoder of documents reads word clusters and has none")
+            raise need.fault("its encoder of documents reads word clusters but has none")
         clusters = None if found.clusters is None else found.clusters.clusters()
         return cls(found.union, scales, 0, views, clusters, found.valences)
 

@@ -65,7 +65,7 @@ class Encoder(Protocol):
         ...
 
     def packed(self) -> Packed:
-        """What a model file keeps."""
+        """The content for a model file."""
         ...
 
 
@@ -73,7 +73,7 @@ class Encoder(Protocol):
 class TokenFeatures:
     """The features of one sentence's tokens.
 
-    tokens: where they are in the table   rows: all rows of the table
+    tokens: their slice of the table   rows: all rows of the table
     """
 
     encoder: Encoder
@@ -83,20 +83,20 @@ class TokenFeatures:
 
     @property
     def ids(self) -> list[NDArray[np.int32]]:
-        """Of each token."""
+        """The feature ids of each token."""
         bounds = self.rows.ptr[self.tokens.start : self.tokens.stop + 1].tolist()
         return [self.rows.ids[a:b] for a, b in pairwise(bounds)]
 
     @property
     def values(self) -> list[NDArray[np.float32]] | None:
-        """Of each token, the values of its features; None: all are 1."""
+        """The values of each token's features; None: all are 1."""
         if (values := self.rows.values) is None:
             return None
         bounds = self.rows.ptr[self.tokens.start : self.tokens.stop + 1].tolist()
         return [values[a:b] for a, b in pairwise(bounds)]
 
     def times_values(self, weights: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
-        """What features contribute: their weights [n, Y] of each token times their values."""
+        """The contributions of features: their weights [n, Y] of each token times their values."""
         if (values := self.values) is None:
             return list(weights)
         return [w * v[:, None] for w, v in zip(weights, values, strict=True)]
@@ -119,7 +119,7 @@ class TokenFeatures:
         return self._observed[label_template]
 
     def names(self, t: int, places: NDArray[np.int64]) -> list[Named]:
-        """The names of the features of token t at these places, and what they read."""
+        """The names of the features of token t at these places, and their inputs."""
         begin, first = (int(self.rows.ptr[self.tokens.start + u]) for u in (0, t))
         called = self.encoder.names(np.ascontiguousarray(self.rows.ids[first + places]))
         at = (first - begin + places).tolist()
@@ -127,7 +127,7 @@ class TokenFeatures:
 
     @cached_property
     def _seen(self) -> list[Seen]:
-        """What all features of the sentence read."""
+        """The inputs of all features of the sentence."""
         first, last = (int(self.rows.ptr[t]) for t in (self.tokens.start, self.tokens.stop))
         return self.encoder.seen(self.rows.ids[first:last])
 
@@ -141,7 +141,7 @@ class TokenFeatures:
 def token_features(
     encoder: Encoder, rows: IdRows, table: TokenTable, which: Sequence[int]
 ) -> list[TokenFeatures]:
-    """Those of some sentences of a table; rows: of all its tokens."""
+    """The features of some sentences of a table; rows: those of all its tokens."""
     words = table.lists(WORD)
     return [
         TokenFeatures(encoder, rows, slice(int(table.ptr[n]), int(table.ptr[n + 1])), words[n]) for n in which
@@ -231,8 +231,8 @@ class _Sections(Saved):
 class EncodedTable:
     """An encoder that has the rows of one table, for models that answer the same sentences many times.
 
-    table: that table; the rows of others are encoded. None: the model reads no other
-    made:  what the model has computed from these rows, for its next question
+    table: that table; other tables are encoded. None: the model reads no other table
+    made:  results that the model has cached for these rows
     """
 
     encoder: Any
@@ -286,7 +286,7 @@ class TemplateEncoder:
         return TemplateEncoder(self.features.pruned(keep))
 
     def reduced(self, keep: NDArray[np.bool_]) -> "tuple[TemplateEncoder, NDArray[np.int64]]":
-        """A new encoder with the features that are kept (bool [F]) and the strings in them, and which each was."""
+        """A new encoder with the features in ``keep`` (bool [F]) and their strings, and the old number of each."""
         every = [np.ones(t.n_observations, bool) for t in self.features.label_templates]
         smaller = reduced(self.features, keep, every)
         return TemplateEncoder(smaller.encoder), smaller.order

@@ -1,7 +1,7 @@
-"""What a model offers for the explanation of one input; ``trust.explain`` does the rest.
+"""The interface of explanations: what a model provides for one input; ``trust.explain`` does the rest.
 
-An explanation compares two answers: the prediction, and the best other one. For that a model offers, for each
-input, an :class:`Explainable` with
+An explanation compares two answers: the prediction, and the best other one. For each input, a model provides an
+:class:`Explainable` with
 
     potentials(without)   the scores with some features removed
     forbid(...)           the same with an answer to the question forbidden, or with another one forced
@@ -45,9 +45,9 @@ class Grams(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a feature reads.
+    """The input of a feature.
 
-    family:  which features it belongs to, such as those of the template ``suffix2[0]``; empty: no family
+    family:  the group of features that it belongs to, such as the template ``suffix2[0]``; empty: none
     offsets: tokens, counted from its own
     grams:   n-grams of a text
     """
@@ -57,7 +57,7 @@ class Seen(NamedTuple):
     grams: Grams | None = None
 
 
-Named = tuple[str, Seen]  # the name of a feature, and what it reads
+Named = tuple[str, Seen]  # the name of a feature, and its input
 UNSEEN = Seen()
 
 
@@ -115,10 +115,10 @@ def span_offsets(start: int, end: int) -> Offsets:
 class Features:
     """The features of a token, a span, a link or a document, with their weights for all its possible answers.
 
-        what feature k adds to an answer that has column c = values[k, c] * weights[k, c]
+        contribution of feature k to an answer that has column c = values[k, c] * weights[k, c]
 
     weights: float64 [n, columns]   values: the same, or None for 1
-    names:   names of the features in these rows, and what they read
+    names:   names of the features in these rows, and their inputs
     place:   the token in question, if any
     kind:    those of kind FEATURE can be removed one by one
     most:    maximum number listed by name; the others are summed
@@ -256,7 +256,7 @@ def no_rival(against: str | None) -> str:
 
 @dataclass(frozen=True, eq=False)
 class TaggedSentence:
-    """A sentence with its predicted labels, and the examples that explain them, made when asked for."""
+    """A sentence with its predicted labels, and the examples that explain them, made on demand."""
 
     labels: Sequence[str]
     examples: Iterable[Explainable[Any, Any]]

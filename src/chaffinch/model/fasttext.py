@@ -65,7 +65,7 @@ class FastTextSections(Saved):
     """The sections of a model of fastText.
 
     text, ptr: the words, then the labels with their prefix, end to end, as bytes
-    counts:    int64 [tokens], how often each occurred in training
+    counts:    int64 [tokens], the count of each in training
     buckets, bucket_rows: the buckets of n-grams that were kept, and the row of each after those of words
     """
 
@@ -164,7 +164,7 @@ class FastTextModel:
 
     @cached_property
     def encoder(self) -> FastTextEncoder:
-        """How it reads texts."""
+        """The encoder of its texts."""
         return FastTextEncoder(self.sections)
 
     @property
@@ -175,7 +175,7 @@ class FastTextModel:
     # -- answers
 
     def scores(self, X: Any, beside: Any, threads: int) -> NDArray[np.float32]:
-        """log(p + 1e-5) [N, Y]; of a text without a known word or n-gram, the shares of the labels in training."""
+        """log(p + 1e-5) [N, Y]; for a text without a known word or n-gram, p is the share of the label in training."""
         if beside is not None:
             raise DataError("a model of fastText reads texts alone, without numbers beside them")
         out = np.empty((len(X), len(self.classes)), np.float32)
@@ -188,7 +188,7 @@ class FastTextModel:
         unknown = labels[:, 0] < 0
         labels[unknown] = np.argsort(-self._prior, kind="stable")[: labels.shape[1]]
         rows = np.flatnonzero((labels < 0).any(axis=1))
-        for n in rows.tolist():  # scores that are no numbers have no place in fastText's ranking
+        for n in rows.tolist():  # fastText does not rank scores that are NaN
             missing = np.setdiff1d(np.arange(len(self.classes)), labels[n])
             labels[n, labels[n] < 0] = missing[: (labels[n] < 0).sum()]
         return labels.astype(np.int64)
@@ -299,7 +299,7 @@ class FastTextModel:
         return "strongest words", rows
 
     def _rows(self, text: str) -> tuple[NDArray[np.float64], list[Named], NDArray[np.float64]]:
-        """How often each row of the input occurs in a text, its name, and its vector."""
+        """The count of each row of the input in a text, its name, and its vector."""
         counts: dict[int, int] = {}
         found: dict[int, dict[tuple[int, str], None]] = {}
         for row, kind, name in self.core.named_rows(text):
@@ -358,10 +358,10 @@ class FastTextModel:
             slopes[y], constants[y] = slope @ u, start * len(rows)
         return slopes, constants
 
-    # -- keeping
+    # -- saving
 
     def packed(self) -> Packed:
-        """What a model file keeps."""
+        """The content for a model file."""
         return self.sections.packed() | _Facts(self.several, self.threshold).packed()
 
     @classmethod
@@ -391,7 +391,7 @@ class _Facts(Saved):
 
 
 def _named(alternatives: Sequence[tuple[int, str]]) -> Named:
-    """The name of a row, and what it reads; a bucket may hold several n-grams."""
+    """The name of a row, and its input; a bucket may hold several n-grams."""
     kind = alternatives[0][0]
     plain = [name for _, name in alternatives]
     shown = " / ".join(plain)

@@ -1,4 +1,4 @@
-"""Chains of other tools: their weights as they are, and sums that round as theirs do.
+"""Chains of other tools: their weights unchanged, and sums with the same rounding.
 
     score(x, y) = sum over t of  unary(x, t)[y_t]  +  sum over t >= 1 of  (pair + pairs(x, t))[y_{t-1}, y_t]
 
@@ -96,12 +96,12 @@ class ForeignWeights(Saved):
 
     @property
     def start(self) -> NDArray[np.float64]:
-        """Nothing."""
+        """Zeros."""
         return np.zeros(self.Y)
 
     @property
     def end(self) -> NDArray[np.float64]:
-        """Nothing."""
+        """Zeros."""
         return np.zeros(self.Y)
 
     def shared(self) -> dict[str, NDArray[np.float64]]:
@@ -149,7 +149,7 @@ class ForeignChain:
             yield Parts(unary=unary, pair=self._pairs(rows, a, b, inside, threads)), bounds
 
     def decode(self, rows: Any, ptr: NDArray[np.int64], threads: int) -> NDArray[np.int32]:
-        """The labels that the tool gives, ties and rounding as its own."""
+        """The labels that the tool gives, with its ties and its rounding."""
         w: ForeignWeights = self.weights
         unary, pairs = self._sums
         by_pair = (None, None) if pairs is None else (rows.pair_ptr, rows.pair_ids)
@@ -201,15 +201,15 @@ class ForeignChain:
         return ChainScores(chain, weights, found.names, potentials, with_pairs)
 
     def names(self, encoder: Encoder, rows: NDArray[np.int32]) -> list[str]:
-        """The features'."""
+        """The names of the features."""
         return encoder.names(rows)
 
     def with_weights(self, weights: Any) -> "ForeignChain":
-        """A rescued model keeps its weights."""
+        """Refused: a model of another tool keeps its weights."""
         raise ConfigError("a model of another tool keeps its weights")
 
     def facts(self) -> Packed:
-        """How potentials are summed."""
+        """The order in which potentials are summed."""
         return SavedAddition(self.addition).packed()
 
     @cached_property
@@ -316,7 +316,7 @@ def _values(rows: Any) -> NDArray[np.float64] | None:
 
 
 class AttributeFeatures:
-    """Attributes that tokens bring along, as CRFsuite reads them, as a model's encoder.
+    """The attributes of tokens, as CRFsuite reads them, as a model's encoder.
 
     >>> from chaffinch.text.table import TokenTable
     >>> encoder = AttributeFeatures(["w:a", "bias"])

@@ -53,9 +53,9 @@ Keys = NDArray[np.uint64]
 class Counts(Saved):
     """Counts of events, by 64-bit keys.
 
-    contexts: uint64 [C], ascending   times, different: int32 [C], how often, and with how many outcomes
+    contexts: uint64 [C], ascending   times, different: int32 [C], counts, and numbers of distinct outcomes
     seen:     uint64 [S], ascending   counts: int32 [S], of a context with an outcome
-    outcomes: int32 [kinds], how many there are of each kind, and one more
+    outcomes: int32 [kinds], the number of outcomes of each kind, plus one
     """
 
     contexts: Keys = array("uint64", "contexts", ascending=True)

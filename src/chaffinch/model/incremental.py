@@ -43,7 +43,7 @@ SEARCHES: dict[str, type[LeftToRight] | type[EasiestFirst] | type[Beam]] = {
 class IncrementalWeights:
     """unary [F, Y] float32 by feature; context [C, Y] float32 by context of labels.
 
-    template: which label template   key: its observation and labels in one number
+    template: number of the label template   key: its observation and labels in one number
     """
 
     unary: NDArray[np.float32]
@@ -54,7 +54,7 @@ class IncrementalWeights:
 
 @dataclass(frozen=True)
 class Steps:
-    """How the labels of all tokens were decided.
+    """The decisions for all tokens.
 
     labels: int32 [T]   order: int32 [T], the step within the sentence, from 0
     scores: float32 [T, Y] and p: float32 [T, Y], of every inner label at that step
@@ -68,11 +68,11 @@ class Steps:
 
 @dataclass(frozen=True)
 class IncrementalModel:
-    """score(t, y) = sum of unary[features at t][y] + sum of context[what the label templates see at t][y].
+    """score(t, y) = sum of unary[features at t][y] + sum of context[contexts of labels at t][y].
 
     dictionary:  words that get their label without search
     temperature: scores are divided by it before the softmax that gives a decision's confidence; 1 is raw
-    bits:        how weights are stored; None: as float32
+    bits:        number of bits of stored weights; None: float32
     """
 
     encoder: TemplateEncoder
@@ -98,11 +98,11 @@ class IncrementalModel:
         object.__setattr__(self, "_observed", list(observed(self.encoder).values()))
 
     def _rules(self) -> dict[str, Any]:
-        """What may be decided, for the core."""
+        """The legal labels, as arguments for the core."""
         return self.legality.native(self.labels.inner)
 
     def _barred(self, ptr: NDArray[np.int64]) -> NDArray[np.uint8] | None:
-        """Labels that may not stand at tokens [tokens, Y]; None: none."""
+        """The labels that are forbidden at each token [tokens, Y]; None: none."""
         return None
 
     def _known(self, table: TokenTable) -> NDArray[np.int32] | None:
@@ -111,7 +111,7 @@ class IncrementalModel:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The encoder's."""
+        """The columns that the encoder reads."""
         return self.encoder.columns
 
     def names(self, rows: NDArray[np.int32]) -> list[str]:
@@ -135,7 +135,8 @@ class IncrementalModel:
         if not isinstance(self.search, Beam):
             if k > 1:
                 raise ConfigError(
-                    f"{self.search.kind} search keeps one labelling, so there are no {k} best; use beam or perceptron"
+                    f"{self.search.kind} search keeps one labelling, so it cannot list the {k} best; "
+                    "use beam or perceptron"
                 )
             steps = self.steps(table, threads)
             chosen = steps.scores[np.arange(len(steps.labels)), steps.labels].astype(np.float64)
@@ -160,7 +161,7 @@ class IncrementalModel:
         return self.labels.collapsed(self.steps(table, threads).p)
 
     def posterior(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
-        """The labels decided on: a confidence is given the decisions before it, so no other labels are expected."""
+        """The decided labels: confidences are conditional on earlier decisions, so they give no other labelling."""
         return self.labels.outer_of[self.steps(table, threads).labels]
 
     def steps(self, table: TokenTable, threads: int) -> Steps:
@@ -220,7 +221,7 @@ class IncrementalModel:
         return self.weights.context[list(rows)].astype(np.float64)
 
     def context_names(self, rows: Sequence[int]) -> list[Named]:
-        """The names of contexts, and what they read."""
+        """The names of contexts, and their inputs."""
         return self._contexts.names(rows)
 
     def searched(self, x: TokenRows, k: int) -> list[Path]:
@@ -308,7 +309,7 @@ class IncrementalModel:
         return replace(self, encoder=TemplateEncoder(smaller.encoder), weights=weights)
 
     def pruned(self, threshold: float, bits: int | None) -> "IncrementalModel":
-        """The same model with weights below the threshold gone, the rest rounded to ``bits``."""
+        """The same model without weights below the threshold, the others rounded to ``bits``."""
         w = self.weights
 
         def cut(a: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -399,12 +400,12 @@ class IncrementalModel:
         return self._kernel  # type: ignore[attr-defined]
 
 
-LEGAL = "legal."  # begins the names of the masks
+LEGAL = "legal."  # prefix of the masks
 
 
 @dataclass(frozen=True, eq=False)
 class _Masks(Saved):
-    """The sections of what is legal, as bytes."""
+    """The sections of the masks of legality, as bytes."""
 
     follows: NDArray[Any] | None = array("uint8", "Y", "Y", optional=True)
     starts: NDArray[Any] | None = array("uint8", "Y", optional=True)

@@ -1,6 +1,6 @@
 """Evidence for incremental taggers: features, and the labels decided before.
 
-    score(t, y) = sum of unary[features at t][y] + sum of context[what the label templates see at t][y]
+    score(t, y) = sum of unary[features at t][y] + sum of context[contexts of labels at t][y]
 
 A greedy or an easiest-first tagger compares labels at one position, in the state of that step; a beam compares whole
 labellings, whose scores are the sums over their positions.
@@ -193,7 +193,7 @@ class BeamExample(Explainable[BeamPotentials, Path]):
 
     @cached_property
     def features(self) -> list[Features]:
-        """Those of each token."""
+        """The features of each token."""
         return [token_groups(self.model, self.x, t) for t in range(len(self.x.words))]
 
     def decisions(self, question: Question) -> Iterator[Decision]:
@@ -206,7 +206,7 @@ class BeamExample(Explainable[BeamPotentials, Path]):
         return BeamPotentials(without)
 
     def forbid(self, potentials: BeamPotentials, decision: Decision, against: str | None) -> BeamPotentials:
-        """At one token."""
+        """Forbid the answer, or force ``against``, at one token."""
         given = self.wording(self.answer, decision)
         return replace(
             potentials,
@@ -261,7 +261,7 @@ class BeamExample(Explainable[BeamPotentials, Path]):
             what = "another label" if against is None else f"the label {against}"
             return f"None of the {KEPT} best labellings of a wider beam has {what} at this token."
         lost = rival.score > self.answer.score
-        return "The beam lost the better rival on its way: a wider one finds it." if lost else ""
+        return "The beam pruned a better rival, which a wider beam finds." if lost else ""
 
     @cached_property
     def _wider(self) -> list[Path]:

@@ -60,7 +60,7 @@ class ObjectEncoder:
 class KernelModel:
     """s_y from support examples;  p = softmax(s / temperature), or s itself if scores are shares of votes.
 
-    link:    softmax of scores; shares of votes; votes of pairs of labels, whose margins count too
+    link:    softmax of scores; shares of votes; votes of pairs of labels, plus their margins
     scorer:  the trained scorer (:class:`Pairwise`, :class:`Dual`, :class:`Voted`, :class:`Neighbours`)
     support: the support examples as they were given: rows of features, or a list of objects
     dense:   whether rows are dense for the kernel
@@ -130,7 +130,7 @@ class KernelModel:
                 (score, other),
                 [self._share(share, names) for share in shares],
                 p if n == 0 else None,
-                "" if n else f"What adds up are {what}.",
+                "" if n else f"The contributions are {what}.",
             )
             for n, (what, score, other, shares) in enumerate(
                 self.scorer.shares(x, given, rival, labels, threads)
@@ -183,7 +183,7 @@ class KernelModel:
         return replace(self, support=support, scorer=machine.made(self.kernel, prepared, len(self.classes)))
 
     def packed(self) -> Packed:
-        """What a model file keeps; ConfigError if the kernel or the objects cannot be saved."""
+        """The content for a model file; ConfigError if the kernel or the objects cannot be saved."""
         own = _Sections(
             kernel=described(self.kernel),
             kind=kind_of(self.classes),
@@ -293,7 +293,7 @@ def coefficients_of(scorer: Any) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class _Sections(Saved):
-    """The facts of a kernel machine's file; kind: what labels are, such as ``int``."""
+    """The facts of a kernel machine's file; kind: the type of labels, such as ``int``."""
 
     kernel: dict[str, Any] = fact(dict, expected="a kernel")
     kind: str = fact(str, check=KINDS.__contains__, expected=f"one of {', '.join(KINDS)}")
@@ -377,7 +377,7 @@ class _SavedVoted(Saved):
         return cls(scorer.mistakes, scorer.survived)
 
     def taken(self, kept: NDArray[np.int64], S: int) -> "_SavedVoted":
-        """Hypotheses that differ by a mistake on a dropped example become one; it has survived what they did."""
+        """Merge hypotheses that differ by a mistake on a dropped example, and add up what they survived."""
         place = np.full(S, -1)
         place[kept] = np.arange(len(kept))
         left = np.flatnonzero(place[self.mistakes[:, 0]] >= 0)
@@ -409,7 +409,7 @@ class _SavedNeighbours(Saved):
         return Neighbours(kernel, support, self.labels, Y, k=self.k, weighted=self.weighted, **counted)
 
 
-# The scorers of kernel machines and how a file holds them.
+# The scorers of kernel machines and their sections in a file.
 SCORERS = {"pairwise": Pairwise, "dual": Dual, "voted": Voted, "neighbours": Neighbours}
 MACHINES: dict[str, Any] = {
     "pairwise": _SavedPairwise,
@@ -428,7 +428,7 @@ class _Machine(Saved):
 
 
 def machine_of(scorer: Any) -> str:
-    """What a file calls a scorer."""
+    """The name of a scorer in a file."""
     for name, kind in SCORERS.items():
         if isinstance(scorer, kind):
             return name

@@ -29,7 +29,7 @@ def native_templates(encoder: TemplateEncoder) -> list[ContextTemplate]:
 
 
 def observations(encoder: TemplateEncoder, rows: FeatureRows) -> NDArray[np.int32]:
-    """What label templates observe, each column once: templates that differ in labels alone share theirs."""
+    """The observations of label templates, each column once: templates that differ only in labels share one."""
     return np.ascontiguousarray(rows.observations[:, list(observed(encoder).values())])
 
 

@@ -16,8 +16,8 @@ from chaffinch.text.table import Column
 class LabelSet(Saved):
     """The labels of a tagger, in alphabetical order, which is also the order in which ties are broken.
 
-    outer:    what users give and get
-    inner:    what the model scores
+    outer:    the labels that users give and get
+    inner:    the labels that the model scores
     outer_of: int32 [inner labels], the outer label that each inner one stands for
 
     >>> labels = LabelSet.plain(["VERB", "NOUN"])

@@ -79,7 +79,7 @@ class NltkPerceptron:
     def kbest(self, table: TokenTable, k: int, threads: int) -> list[list[Reading]]:
         """The one labelling of each sentence."""
         if k > 1:
-            raise ConfigError(f"NLTK's perceptron keeps one labelling, so there are no {k} best")
+            raise ConfigError(f"NLTK's perceptron keeps one labelling, so it cannot list the {k} best")
         labels, scores = self._run(table, threads, details=True)
         chosen = scores[np.arange(len(labels)), labels]
         return [
@@ -118,7 +118,7 @@ class NltkPerceptron:
             given = [self.labels.outer[i] for i in self.labels.outer_of[steps.labels].tolist()]
             yield TaggedSentence(given, step_examples(self, x, steps, question))
 
-    # -- what explanations ask
+    # -- the interface of explanations
 
     def unary(self, ids: NDArray[np.int32]) -> NDArray[np.float64]:
         """Weights [n, Y] of features."""
@@ -170,7 +170,7 @@ class NltkPerceptron:
         rows = np.searchsorted(self.weights.bounds, here, side="right") - 1
         return rows.astype(np.int32), self.weights.weights[here]
 
-    # -- keeping
+    # -- saving
 
     def packed(self) -> Packed:
         """Keys, weights and the dictionary."""
@@ -329,7 +329,7 @@ class NltkPerceptron:
 
 
 def normalised(word: str) -> str:
-    """A word as NLTK's features show it.
+    """A word in the form of NLTK's features.
 
     >>> [normalised(w) for w in ("Well-known", "1984", "3rd", "Dog", "-", "")]
     ['!HYPHEN', '!YEAR', '!DIGITS', 'dog', '-', '']

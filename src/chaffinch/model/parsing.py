@@ -65,7 +65,7 @@ class ParsingModel(Protocol):
         ...
 
     def packed(self) -> Packed:
-        """What a model file keeps."""
+        """The content for a model file."""
         ...
 
 

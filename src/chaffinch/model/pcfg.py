@@ -77,7 +77,7 @@ class _Sections(Saved):
 class PcfgModel:
     """Trees by a grammar of binary rules.
 
-    weights: float32 [R] of the rules   top: float32 [Y] of the labels of the whole
+    weights: float32 [R] of the rules   top: float32 [Y] of the root labels
     toll:    probability that a bracket must exceed; None: the most probable tree instead of the most expected brackets
     """
 
@@ -195,7 +195,7 @@ class PcfgModel:
         return Parts(leaf=leaf, rule=self.weights, top=self.top)
 
     def packed(self) -> Packed:
-        """What a model file keeps."""
+        """The content for a model file."""
         top = np.maximum(self.top, LOWEST)
         symbols, rules = self.symbols.symbols, self.structure.rules
         return _Sections(symbols, rules, self.weights, top, self.lexicon, self.toll).packed()
@@ -212,12 +212,12 @@ class PcfgModel:
         made = cls.made(found.symbols, found.rules, found.rule_weights, top, found.lexicon, found.toll)
         for symbol in (found.symbols[y] for y in np.flatnonzero(made.symbols.of_words).tolist()):
             if not symbol or is_part(symbol):
-                raise need.fault(f"gives words the symbol {symbol!r}, which is no label")
+                raise need.fault(f"gives words the symbol {symbol!r}, which is not a label")
         return made
 
     @cached_property
     def _tagged(self) -> dict[str, NDArray[np.bool_]]:
-        """Which symbols words of a tag may have."""
+        """The symbols that words of each tag may have."""
         found: dict[str, NDArray[np.bool_]] = {}
         for y in np.flatnonzero(self.symbols.of_words).tolist():
             tag = labels(self.symbols.symbols[y])[-1]

@@ -63,7 +63,7 @@ class NativeChain(Protocol):
         threads: int,
         values: NDArray[np.float32] | None = None,
     ) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int64]]:
-        """The k best labellings of each sentence, their scores, and how many each sentence has."""
+        """The k best labellings of each sentence, their scores, and their number for each sentence."""
         ...
 
     def marginals(
@@ -79,7 +79,7 @@ class NativeChain(Protocol):
 
 
 class Potentials(Protocol):
-    """What a chain model needs of its source of potentials."""
+    """The interface of a source of potentials."""
 
     @property
     def weights(self) -> ChainWeights:
@@ -123,7 +123,7 @@ class Weighted:
         return encoder.names(rows)
 
     def facts(self) -> Packed:
-        """None."""
+        """No facts."""
         return Packed()
 
     def with_weights(self, weights: ChainWeights) -> Self:
@@ -154,7 +154,7 @@ class Additive(Weighted):
             yield Parts(unary=sums_of_rows(rows, a, b, w.dense), **shared), bounds
 
     def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainScores:
-        """Features, pairs and triples of labels, and pairs with what is observed beside them."""
+        """Features, pairs and triples of labels, and pairs with the observations of templates."""
         weights, shared = found.times_values(_of_tokens(self.weights, found.ids)), _double(self.weights)
         names = labels.inner
         sums, terms = summing(weights), chain_terms(names, shared, len(weights))
@@ -184,7 +184,7 @@ class Additive(Weighted):
         return ChainScores(chain, weights, found.names, potentials, with_bigrams)
 
     def _pairs(self, observations: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Pair potentials [tokens, Y, Y] of tokens that follow another, given what the templates observe there."""
+        """Pair potentials [tokens, Y, Y] of tokens that follow another, given the observations of templates."""
         pair = np.repeat(self.weights.pair[None], len(observations), axis=0)
         for l, table in enumerate(self.weights.bigrams):
             o = observations[:, l]
@@ -231,7 +231,7 @@ class Pruned(Weighted):
             yield Parts(unary=unary, **self.weights.shared()), bounds
 
     def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainScores:
-        """As of an additive chain, over the labels that pruning keeps."""
+        """The scores of an additive chain over the labels that pruning keeps."""
         every = found.ids
         weights, blocks = found.times_values(_of_tokens(self.weights, every)), _double(self.weights)
         values = found.values
@@ -343,7 +343,7 @@ class PolynomialPotentials(Weighted):
         return [name for name, _ in self._named(encoder, rows)]
 
     def _named(self, encoder: Encoder, rows: NDArray[np.int32]) -> list[Named]:
-        """The same with what the features look at."""
+        """The names, with the inputs of the features."""
         factors = [self.products.factors(row) for row in rows.tolist()]
         single = np.array(sorted({f for product in factors for f in product}), np.int32)
         called = dict(zip(single.tolist(), encoder.names(single), strict=True))
@@ -430,7 +430,7 @@ class LocallyNormalised(Weighted):
 
 
 def sentence_blocks(ptr: NDArray[np.int64], tokens: int) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
-    """Runs of whole sentences of about ``size`` tokens: the first token, the end, and the sentences' bounds from 0.
+    """Runs of whole sentences of about ``tokens`` tokens: the first token, the end, and the sentences' bounds from 0.
 
     >>> [(a, b, bounds.tolist()) for a, b, bounds in sentence_blocks(np.array([0, 2, 3, 7, 8]), 3)]
     [(0, 3, [0, 2, 3]), (3, 7, [0, 4]), (7, 8, [0, 1])]
@@ -445,7 +445,7 @@ def sentence_blocks(ptr: NDArray[np.int64], tokens: int) -> Iterator[tuple[int, 
 def sorted_rows(rows: IdRows, F: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """The same rows with sorted, distinct ids; values other than 1 are refused."""
     if rows.values is not None:
-        raise DataError("products of features need features without values, and some here are not 1")
+        raise DataError("products of features need features without values, found values other than 1")
     T = len(rows.ptr) - 1
     keys = np.unique(np.repeat(np.arange(T), np.diff(rows.ptr)) * max(F, 1) + rows.ids)
     of, ids = np.divmod(keys, max(F, 1))
@@ -454,7 +454,7 @@ def sorted_rows(rows: IdRows, F: int) -> tuple[NDArray[np.int64], NDArray[np.int
 
 
 def _tokens(weights: ChainWeights, *, by_pair: bool = False) -> int:
-    """How many tokens a block has."""
+    """The number of tokens of a block."""
     return max(1, CELLS // weights.Y ** (2 if by_pair else 1))
 
 

@@ -60,7 +60,7 @@ class TaggingModel(Protocol):
         ...
 
     def packed(self) -> Packed:
-        """What a model file keeps."""
+        """The content for a model file."""
         ...
 
 

@@ -1,6 +1,6 @@
 """Tables of weights: in eight bits with one scale per row, and padded to whole vectors for the core.
 
-q[f][y] = round(w[f][y] / s[f]),   s[f] = max over y of |w[f][y]| / 127, rounded up to what 16 bits hold
+q[f][y] = round(w[f][y] / s[f]),   s[f] = max over y of |w[f][y]| / 127, rounded up to 16 bits
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from chaffinch._core import round_rows
 def quantised(
     w: NDArray[np.float32], Y: int, threads: int = 0
 ) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """q int8 [F, Y] and s float32 [F] of the first Y columns; w is rounded in place to what they stand for.
+    """q int8 [F, Y] and s float32 [F] of the first Y columns; w is rounded in place to the values of the codes.
 
     >>> w = np.array([[127.0, -63.6], [0.0, 0.0]], np.float32)
     >>> q, s = quantised(w, 2)
@@ -32,7 +32,7 @@ def short_scales(s: NDArray[np.float32]) -> NDArray[np.uint16]:
 
 
 def full_scales(s: NDArray[Any]) -> NDArray[np.float32]:
-    """The scales that ``short_scales`` was given; scales that are whole floats are as they are.
+    """The inverse of ``short_scales``; scales that are float32 are returned unchanged.
 
     >>> full_scales(short_scales(np.array([1.5, 0.0], np.float32))).tolist()
     [1.5, 0.0]

@@ -1,4 +1,4 @@
-"""What a reranker's file holds besides weights: the features of its candidates, or a kernel with its support."""
+"""The content of a reranker's file besides weights: features of candidates, or a kernel with its support."""
 
 import math
 from collections.abc import Sequence
@@ -26,14 +26,14 @@ from chaffinch.modelfile import Requirements, Saved, array, fact, strings
 from chaffinch.scorers import FeatureScorer
 from chaffinch.scorers.dual import Dual
 
-GRAMMAR = "grammar."  # begins the names of a grammar's sections
+GRAMMAR = "grammar."  # prefix of a grammar's sections
 FEATURES = TAGS, TREES, CONSENSUS, NAMED = "tags", "trees", "consensus", "named"
 KERNEL = "kernel"
 BASE = 2  # the first features of every reranker: the base model's score, and whether it is its first choice
 
 
 def packed_features(features: CandidateFeatures) -> Packed:
-    """Their kind and their columns; ConfigError for features of one's own class."""
+    """The kind and the columns of features; ConfigError for features of a user's class."""
     match features:
         case TreeCandidates():
             return _FeatureSections(TREES, keys=features.keys).packed()
@@ -45,11 +45,11 @@ def packed_features(features: CandidateFeatures) -> Packed:
             return own if grammar is None else own | grammar.counts.packed(GRAMMAR)
         case NamedCandidates():
             return _FeatureSections(NAMED, names=features.names).packed()
-    raise ConfigError(f"{type(features).__name__} has no way into a model file")
+    raise ConfigError(f"{type(features).__name__} cannot be saved in a model file")
 
 
 def loaded_features(need: Requirements, function: FeatureFunction) -> tuple[str, CandidateFeatures]:
-    """The features of a file and their kind, every index checked; ``function`` is the one that names came from."""
+    """The features of a file and their kind, every index checked; ``function`` is the one that gave the names."""
     found = _FeatureSections.loaded(need)
     match found:
         case _FeatureSections(features="tags", keys=np.ndarray()):
@@ -111,7 +111,7 @@ class _KernelSections(Saved):
 
 @dataclass(frozen=True, eq=False)
 class _FeatureSections(Saved):
-    """The sections of features of candidates: of each kind those that it has."""
+    """The sections of features of candidates; each kind has some of them."""
 
     features: str = fact(str, check=FEATURES.__contains__, expected=f"one of {', '.join(FEATURES)}")
     keys: NDArray[np.uint64] | None = array("uint64", "F", ascending=True, optional=True)

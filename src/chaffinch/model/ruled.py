@@ -71,16 +71,16 @@ class Wrapper(Generic[Model]):
 
     @property
     def labels(self) -> LabelSet:
-        """The model's."""
+        """The labels of the model."""
         return self.model.labels
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The model's."""
+        """The columns that the model reads."""
         return self.model.columns
 
     def packed(self) -> Packed:
-        """The model's."""
+        """The content of the model; rules are not saved."""
         return self.model.packed()
 
 
@@ -89,7 +89,7 @@ class Wrapper(Generic[Model]):
 
 @dataclass(frozen=True)
 class RuledPotentials:
-    """The potentials of a source by state; minus infinity where a state may not follow, begin or stand.
+    """The potentials of a source by state; minus infinity if a state may not follow, begin or be at a token.
 
     barred: bool [tokens, labels] of the table that is decoded
     """
@@ -100,7 +100,7 @@ class RuledPotentials:
 
     @cached_property
     def weights(self) -> ChainWeights:
-        """The source's, by state."""
+        """The weights of the source, by state."""
         return self.source.weights.by_state(self.states)
 
     @property
@@ -127,11 +127,11 @@ class RuledPotentials:
         raise ConfigError("this model's answers under rules cannot be explained; leave the rules out")
 
     def names(self, encoder: Encoder, rows: NDArray[np.int32]) -> list[str]:
-        """The source's."""
+        """The names of the source."""
         return self.source.names(encoder, rows)
 
     def facts(self) -> Packed:
-        """The source's."""
+        """The facts of the source."""
         return self.source.facts()
 
     def with_weights(self, weights: ChainWeights) -> "RuledPotentials":
@@ -143,14 +143,14 @@ class RuledPotentials:
 class RuledChainModel(Wrapper[ChainModel]):
     """A chain over the states of an automaton. The scores of labellings are those of ``model``.
 
-    states: obey the rules over types, and what the model itself forbids
+    states: they obey the rules over types and the constraints of the model itself
     """
 
     states: LabelStates
 
     @property
     def temperature(self) -> float:
-        """The model's."""
+        """The temperature of the model."""
         return self.model.temperature
 
     def with_temperature(self, temperature: float) -> "RuledChainModel":
@@ -424,7 +424,7 @@ def _broken(
     walk: Acceptor,
     barred: Mask | None,
 ) -> list[int]:
-    """The sentences whose outer labels no path of states has."""
+    """The sentences with outer labels that no path of states gives."""
     y = found.tolist()
     return [
         n

@@ -24,6 +24,7 @@ from chaffinch.model.evidence import (
     Without,
     span_offsets,
 )
+from chaffinch.scorers.segments import places_of
 from chaffinch.structures import Parts
 from chaffinch.structures.segments import Segment, Segments
 
@@ -114,7 +115,9 @@ class SegmentExample(Explainable[SegmentPotentials, Segmentation]):
         for length in range(1, min(L, T) + 1):
             fits = T - length + 1
             for k in range(length):
-                segment[:fits, length - 1] += sums[k : k + fits][:, [place(y, k, length) for y in range(Y)]]
+                segment[:fits, length - 1] += sums[k : k + fits][
+                    :, [places_of(y, length)[k] for y in range(Y)]
+                ]
         return SegmentPotentials(Parts(segment=of_spans, pair=self.pair, start=self.start, end=self.end))
 
     def forbid(
@@ -161,7 +164,7 @@ class SegmentExample(Explainable[SegmentPotentials, Segmentation]):
         """The place of each token in its segment, and whether there is a segment with these features."""
         T, Y = len(self.words), self.structure.Y
         found = np.full(T + len(self.spans) * Y, -1, np.int64)
-        found[:T] = [place(s.label, k, s.end - s.start) for s in y for k in range(s.end - s.start)]
+        found[:T] = [column for s in y for column in places_of(s.label, s.end - s.start)]
         for segment in y:
             n = self._group.get(self._row(segment))
             if n is not None:
@@ -214,10 +217,3 @@ class SegmentExample(Explainable[SegmentPotentials, Segmentation]):
 
     def _row(self, segment: Segment) -> int:
         return segment.start * self.structure.L + segment.end - segment.start - 1
-
-
-def place(y: int, k: int, length: int) -> int:
-    """The column of token k of a segment: 0 outside, else alone, first, inside or last of its label."""
-    if y == 0:
-        return 0
-    return 1 + 4 * (y - 1) + (0 if length == 1 else 1 if k == 0 else 3 if k == length - 1 else 2)

@@ -216,7 +216,7 @@ class SegmentModel:
         return replace(self, encoder=encoder, spans=spans, weights=made)
 
     def packed(self) -> Packed:
-        """What a model file keeps."""
+        """The content for a model file."""
         lists = {} if self.spans.gazetteers is None else self.spans.gazetteers.lists
         own = _Sections(
             keys=self.spans.keys,

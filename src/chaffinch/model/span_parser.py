@@ -84,7 +84,7 @@ class SpanParserModel:
         return found
 
     def examples(self, sentence: Sentence, threads: int) -> list[ListExample]:
-        """Expected brackets where these decide, and the features of spans with their weights."""
+        """Expected brackets if these decide, and the features of spans with their weights."""
         (tags,) = self.tags([sentence], threads)
         columns, bounds = self.columns([sentence.words], [tags])
         open_ = self._open(columns, bounds, threads)
@@ -158,7 +158,7 @@ class SpanParserModel:
         return self.numbers.columns(every, [tag for one in tags for tag in one], form_of), bounds
 
     def packed(self) -> Packed:
-        """What a model file keeps; the tagger's sections have their own prefix."""
+        """The content for a model file; the tagger's sections have their own prefix."""
         labels, tagger = self.tagger.labels, self.tagger.packed()
         own = _Sections(
             symbols=self.symbols.symbols,

@@ -59,7 +59,7 @@ class SpanWeights:
         return _core.SpanModel(self.features, w, self.left, self.right, self.tree.masks())
 
     def packed(self, prefix: str) -> Packed:
-        """What a model file keeps, the prefix before each name."""
+        """The content for a model file; names begin with the prefix."""
         return _Sections(self.features.keys(), self.left, self.right, self.tree.masks(), self.span).packed(
             prefix
         )
@@ -105,7 +105,7 @@ SMALLEST = 0.008
 class WordNumbers:
     """Columns of words and tags as numbers.
 
-    words: frequent words, then forms of the others, as ``?form``   tags: parts of speech   signs: first signs
+    words: frequent words, then forms of the others, as ``?form``   tags: parts of speech
     """
 
     words: Mapping[str, int]

@@ -18,7 +18,7 @@ def _number(a: NDArray[Any]) -> float:
 class SparseWeights(Saved):
     """Rows of weights [R, Y] without their zeros.
 
-    counts: uint16 [R], weights in each row   columns: uint16 [nnz], rising within a row
+    counts: uint16 [R], weights in each row   columns: uint16 [nnz], ascending within a row
     values: float32, int16 or int8 [nnz]; whole numbers are multiples of ``scale``
 
     >>> sparse = SparseWeights.of(np.array([[0, 2, -1], [0, 0, 0]], np.float32), bits=8)
@@ -49,7 +49,7 @@ class SparseWeights(Saved):
 
     @property
     def bits(self) -> int | None:
-        """How many bits the whole numbers need; None if the weights are floats.
+        """The number of bits of the whole numbers; None if the weights are floats.
 
         >>> SparseWeights.of(np.array([[0.5, -3.0]], np.float32), bits=6).bits
         6

@@ -40,7 +40,7 @@ class TreeConsensus:
 
     @property
     def F(self) -> int:
-        """How many there are."""
+        """The number of features."""
         return len(self.scale)
 
     def fit(self, lists: Sequence[CandidateList]) -> Rows:

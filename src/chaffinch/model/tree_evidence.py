@@ -58,7 +58,7 @@ def bracket_example(
         parts=lambda n: [_term(b, p, toll, words) for b in brackets(trees[n])],
         rivals=range(1, len(trees)),
         remark=lambda _: (
-            f"A bracket counts its probability less {toll:g}: it pays if it is likelier than that."
+            f"A bracket adds its probability minus {toll:g}, so it helps if it is more probable than that."
         ),
     )
 

@@ -17,7 +17,7 @@ class TreeLabels:
     """Symbols by number.
 
     of_words: bool [symbols], those that words may have
-    tagged:   the last label of a word's symbol is its part of speech; else parts of speech are given beside
+    tagged:   the last label of a word's symbol is its part of speech; otherwise parts of speech are given separately
     """
 
     symbols: tuple[str, ...]
@@ -41,7 +41,7 @@ class TreeLabels:
 
     @cached_property
     def brackets(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """The brackets of each symbol, as CSR of numbers. A word's tag is none; the second NP of a chain
+        """The brackets of each symbol, as CSR of numbers. A word's tag is no bracket; the second NP of a chain
         differs from the first."""
         ptr = np.cumsum([0, *map(len, self._chains)], dtype=np.int64)
         place = {name: n for n, name in enumerate(self._bracket_names)}

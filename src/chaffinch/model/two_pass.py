@@ -56,16 +56,16 @@ class TwoPassModel:
         return self.second.kbest(self.read(table, threads), k, threads)
 
     def marginals(self, table: TokenTable, threads: int) -> NDArray[np.float32]:
-        """That of the second model."""
+        """The marginals of the second model."""
         return self.second.marginals(self.read(table, threads), threads)
 
     def posterior(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
-        """That of the second model."""
+        """The posterior labelling of the second model."""
         return self.second.posterior(self.read(table, threads), threads)
 
     @property
     def temperature(self) -> float:
-        """That of the second model."""
+        """The temperature of the second model."""
         return self.second.temperature if isinstance(self.second, LatticeModel) else 1.0
 
     def with_temperature(self, temperature: float) -> "TwoPassModel":
@@ -75,11 +75,11 @@ class TwoPassModel:
 
     @property
     def lattice_labels(self) -> LabelSet:
-        """The second's."""
+        """The lattice labels of the second model."""
         return self.second.lattice_labels if isinstance(self.second, LatticeModel) else self.labels
 
     def lattices(self, table: TokenTable, threads: int) -> Iterator[tuple[Chain, Parts]]:
-        """That of the second model."""
+        """The lattices of the second model."""
         if not isinstance(self.second, LatticeModel):
             raise ConfigError("the second model has no distribution over labellings")
         return self.second.lattices(self.read(table, threads), threads)
@@ -92,11 +92,11 @@ class TwoPassModel:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """The common value of both models."""
+        """The numbers of bits, the same for both models."""
         return self.second.widths if isinstance(self.second, Shrinkable) else ()
 
     def magnitudes(self) -> NDArray[np.float32]:
-        """Those of both models."""
+        """The magnitudes of both models."""
         assert isinstance(self.first, Shrinkable)
         assert isinstance(self.second, Shrinkable)
         return np.concatenate([self.first.magnitudes(), self.second.magnitudes()])

@@ -42,14 +42,14 @@ class WordKinds:
 class Valences:
     """Dense features of texts: scores of their n-grams for each of Y labels.
 
-    Over the n-grams f of a text, for each label and for the number that labels on a scale stand for, twice (by
+    Over the n-grams f of a text, for each label and for the number that an ordinal label stands for, twice (by
     regression and by log-odds):
 
         sum of w_f,   the same / sqrt(length),   sum of positive and of negative w_f,   the largest, the smallest
 
     and over windows of a few words, for p(label|window) and the number expected: mean, largest, smallest, first, last.
 
-    vectorizers, scales: n-grams of words, of characters and of kinds of words, and what their values are multiplied by
+    vectorizers, scales: n-grams of words, of characters and of kinds of words, and the multipliers of their values
     w:             float32 [F+1, 2Y], the regression's beside the log-odds', the intercepts last
     """
 
@@ -114,7 +114,7 @@ class Valences:
         )
 
     def packed(self) -> Packed:
-        """What a model file keeps."""
+        """The content for a model file."""
         words, kinds = tuple(self.kinds.kinds), tuple(self.kinds.kinds.values())
         union = FeatureUnion(self.vectorizers)
         return _Sections(union, list(self.scales), self.scale, self.w, words, kinds).packed()
