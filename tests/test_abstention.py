@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from chaffinch.errors import ConfigError
-from chaffinch.recipes.document_calibration import calibrated
+from chaffinch.recipes.calibration import calibrated
 from chaffinch.trust.abstention import Certificate, binomial_tail
 from chaffinch.trust.confidence import Confidence
 

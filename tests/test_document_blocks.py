@@ -24,6 +24,7 @@ from chaffinch.recipes.document_blocks import (
     DocumentSettings,
     LearnerTrial,
     TextChoice,
+    TrialSample,
     build_cache,
     choose_trial,
     made_examples,
@@ -366,17 +367,16 @@ def test_trials_go_beyond_the_grid_and_follow_the_best_to_more_documents(
     monkeypatch.setattr("chaffinch.recipes.document_blocks.CHOSEN_ON", 100)
     tried: list[tuple[int, int]] = []
 
-    def peaked(
-        part: Any, gold: Any, held: Any, Y: int, passes: int, given: Any, trial: LearnerTrial
-    ) -> float:
+    def peaked(sample: TrialSample, trial: LearnerTrial) -> float:
         """Best for the margin at a rate below the grid and a C that falls with the number of documents."""
-        assert held.sum() == len(part) // 3
-        tried.append((len(part), passes))
-        C = 0.1 if len(part) == 100 else 0.01
+        count = len(sample.rows)
+        assert sample.held.sum() == count // 3
+        tried.append((count, sample.passes))
+        C = 0.1 if count == 100 else 0.01
         away = abs(np.log((trial.rate or 0.01) / 0.01)) + abs(np.log(trial.C / C))
         return float(1 - 0.01 * away - 0.005 * (trial.loss not in ("hinge", "crammer-singer")))
 
-    monkeypatch.setattr("chaffinch.recipes.document_blocks.accuracy_of", peaked)
+    monkeypatch.setattr(TrialSample, "accuracy", peaked)
     best = choose_trial(task, rows, chosen, settings, 1_000_000)
     assert (best.loss, best.rate) == ("crammer-singer", None)
     assert 0.01 < best.C < 0.012

@@ -151,7 +151,7 @@ def test_whole_numbers_as_tags_are_learned_as_strings_and_said() -> None:
 def test_feature_strings_and_second_columns_are_not_guessed_in_silence() -> None:
     features = [[["w=the", "bias"], ["w=dog", "bias"]]]
     assert Tagger("crf").fit(features, [["D", "N"]]).columns_ == ("attributes",)
-    with pytest.raises(ConfigError, match="no words that templates could read"):
+    with pytest.raises(ConfigError, match="no words for templates to read"):
         Tagger("crf", features=["w[0]", "pos[0]"]).fit(features, [["D", "N"]])
     with pytest.warns(DataWarning, match="second column of tokens is read as parts of speech"):
         Tagger("crf", features=["w[0]", "pos[0]"]).fit([[("the", "x"), ("dog", "y")]], [["D", "N"]])

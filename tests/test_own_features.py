@@ -216,7 +216,7 @@ def test_recipes_that_cannot_use_them_say_which_can() -> None:
     words, X, y = sentences(10)
     with pytest.raises(ConfigError, match=r"recipe hmm cannot use features of your own .* crf, memm"):
         Tagger("hmm").fit(X, y)
-    with pytest.raises(ConfigError, match="have no words that templates could read"):
+    with pytest.raises(ConfigError, match="have no words for templates to read"):
         Tagger("crf", features=["w[0]"]).fit(X, y)
     with pytest.raises(ConfigError, match="features 'own' needs"):
         Tagger("crf", features="own").fit(words, y)

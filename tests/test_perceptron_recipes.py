@@ -165,7 +165,7 @@ def test_beam_offers_its_readings_and_refuses_confidence(corpus):
 def test_templates_to_the_right_are_refused_where_they_cannot_be_read(corpus):
     with pytest.raises(ConfigError, match=r"'y\[1\]' reads a label to the right"):
         Tagger(Greedy(), features=["w[0]", "y[1]"]).fit(*corpus)
-    with pytest.raises(ConfigError, match="exact search learns pairs"):
+    with pytest.raises(ConfigError, match="exact search learns label pairs"):
         Tagger(StructuredPerceptron(), features=["w[0]", "y[-1]|w[0]"]).fit(*corpus)
 
 

@@ -406,7 +406,7 @@ def test_incremental_rules_of_outer_labels_hold_for_all_inner_ones(config):
     assert "S-X" in tagger.model_.labels.inner
     for found in tagger.predict([["c", "a", "a", "d", "a"], ["a", "a", "a"], ["d", "a", "c", "a"]]):
         assert not {("B-Y", "B-X"), ("O", "B-X"), ("B-X", "B-X")} & set(pairwise(found))
-    with pytest.raises(ConfigError, match="need goes with labels that are learnt as given"):
+    with pytest.raises(ConfigError, match="need works only with labels that are learnt as given"):
         Tagger(config(need="I-X needs B-X", inside="auto"), folds=0).fit(words, y)
 
 

@@ -22,8 +22,8 @@ from chaffinch.model.choice_evidence import DOCUMENT
 from chaffinch.model.evidence import Question
 from chaffinch.model.objects import shown
 from chaffinch.recipes.classifiers import CLASSIFIERS, takes_several_labels
-from chaffinch.recipes.imported import Imported
 from chaffinch.recipes.partial_fit import COUNTED
+from chaffinch.recipes.rescued import Imported
 from chaffinch.trust.explain import explain
 from chaffinch.trust.explanation import Explanation
 

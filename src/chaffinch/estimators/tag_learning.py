@@ -18,9 +18,8 @@ from chaffinch.model import TaggingModel
 from chaffinch.model.protocols import Tempered
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes import TAGGERS, TaggingTask
-from chaffinch.recipes.chain_step import corrected_chain, takes_chain_steps
 from chaffinch.recipes.recipe import Change, Trained
-from chaffinch.recipes.token_step import corrected_tokens, gives_gold
+from chaffinch.recipes.token_step import corrected_chain, corrected_tokens, gives_gold, takes_chain_steps
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable
 

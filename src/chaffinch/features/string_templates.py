@@ -7,6 +7,7 @@ A feature is the whole expanded string. Columns are encoded as the tool's files 
 """
 
 import codecs
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,12 +18,72 @@ from numpy.typing import NDArray
 
 from chaffinch import _core
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.features import crfpp_templates, wapiti_patterns
-from chaffinch.features.string_pieces import Change, Dialect, StringTemplate, Texts, texts_of
+from chaffinch.features import wapiti_patterns
+from chaffinch.features.string_pieces import (
+    PAIR,
+    UNARY,
+    Change,
+    Dialect,
+    Piece,
+    StringTemplate,
+    Texts,
+    texts_of,
+)
 from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact, listed_strings
 from chaffinch.text.table import Column, TokenTable
 
-DIALECTS: Mapping[str, Dialect] = {d.name: d for d in (crfpp_templates.DIALECT, wapiti_patterns.DIALECT)}
+# -- CRF++: U or B, then text with %x[row,column] ------------------------------------------------------------------
+
+FARTHEST = 8  # rows before and after the token that may be read
+_MACRO = re.compile(r"%(?:x\[(-?\d*),(\d*)\])?", re.ASCII)
+
+
+def parse_crfpp(text: str) -> StringTemplate:
+    """One template.
+
+    >>> parse_crfpp("U05:%x[-1,0]/%x[0,1]").pieces
+    (Piece(text='U05:', ...), Piece(text=None, column=0, offset=-1, ...), Piece(text='/', ...), Piece(...))
+    >>> parse_crfpp("U01:%m[0,0]")
+    Traceback (most recent call last):
+    chaffinch.errors.ConfigError: the template 'U01:%m[0,0]' has a % that does not begin %x[row,column]
+    """
+    if text[:1] not in ("U", "B"):
+        raise ConfigError(f"the template {text[:40]!r} begins with neither U nor B")
+    pieces: list[Piece] = []
+    at = 0
+    for macro in _MACRO.finditer(text):
+        if macro[0] == "%":
+            raise ConfigError(f"the template {text[:40]!r} has a % that does not begin %x[row,column]")
+        row, column = int(macro[1] if macro[1] not in ("", "-") else 0), int(macro[2] or 0)
+        if abs(row) > FARTHEST:
+            raise ConfigError(
+                f"the template {text[:40]!r} reads row {row}; CRF++ allows {-FARTHEST} to {FARTHEST}"
+            )
+        if column > 2**16:
+            raise ConfigError(f"the template {text[:40]!r} reads column {column}")
+        if macro.start() > at:
+            pieces.append(Piece(text[at : macro.start()]))
+        pieces.append(Piece(None, column, row))
+        at = macro.end()
+    if at < len(text):
+        pieces.append(Piece(text[at:]))
+    return StringTemplate(UNARY if text[0] == "U" else PAIR, tuple(pieces))
+
+
+def _crfpp_changed(change: Change, encoding: str, texts: Texts) -> Texts:
+    """CRF++ reads columns as they are."""
+    raise ConfigError(f"CRF++ has no command {change[0]!r} for {len(texts[1]) - 1} texts in {encoding}")
+
+
+CRFPP = Dialect(
+    "crf++",
+    tuple(b"_B-%d" % n for n in range(1, FARTHEST + 1)),
+    tuple(b"_B+%d" % n for n in range(1, FARTHEST + 1)),
+    parse_crfpp,
+    _crfpp_changed,
+)
+
+DIALECTS: Mapping[str, Dialect] = {d.name: d for d in (CRFPP, wapiti_patterns.DIALECT)}
 
 PLACES = {"relative": 1, "start": 2, "end": 3}
 

@@ -71,13 +71,13 @@ class PerceptronAligner(AlignerKnobs, Perceptron):
 
 @dataclass(frozen=True)
 class AlignmentTask:
-    """The training data of an aligner, and how it is trained.
+    """The training data of an aligner, and the settings of its training.
 
     pairs:    two sentences each, as words
     sure:     links that are required   possible: links that are allowed
     text:     further sentence pairs without links, for the word associations
     dev:      held-out pairs, their sure and their possible links: the best pass on them is kept; or None
-    weight:   float32 [pairs], how much the links of each count; None: all alike
+    weight:   float32 [pairs], the weight of the loss of each pair; None: all are equal
     """
 
     pairs: Sequence[Pair]
@@ -146,7 +146,7 @@ def _gold(
 
 
 def _as_matching(shape: tuple[int, ...], links: Links) -> Links:
-    """A matching out of the links: those near the diagonal first."""
+    """A matching chosen from the links; links near the diagonal are preferred."""
     n, m = shape
     if len({i for i, _ in links}) == len({j for _, j in links}) == len(links):
         return links

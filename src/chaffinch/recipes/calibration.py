@@ -19,6 +19,7 @@ from chaffinch.knobs import knob
 from chaffinch.model import TaggingModel
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.chain_conditionals import is_markov, span_probabilities
+from chaffinch.model.confidence import Calibration
 from chaffinch.model.distribution import distributions
 from chaffinch.model.encoders import EncodedTable
 from chaffinch.model.incremental import IncrementalModel, Steps
@@ -30,8 +31,13 @@ from chaffinch.text.document import LABEL
 from chaffinch.text.schemes import BIO, Scheme, scheme_of, spans
 from chaffinch.text.schemes.legality import SpanArrays
 from chaffinch.text.table import TokenTable
-from chaffinch.trust.calibration import golden_minimum
-from chaffinch.trust.confidence import SPANS, TOKENS, Confidence
+from chaffinch.trust.calibration import (
+    LogitMap,
+    fitted_calibration,
+    fitted_label_calibration,
+    golden_minimum,
+)
+from chaffinch.trust.confidence import DOCUMENTS, LABELS, SPANS, TOKENS, Confidence
 
 # Folds by the number of tokens: small data is cheap to train on, and suffers most if much of it is held out.
 FOLDS_UP_TO = ((20_000, 5), (60_000, 3))
@@ -56,14 +62,14 @@ class TagOptions:
 
     choose: bool | None = knob(
         None,
-        "choose features and recipe, as far as they are not given, by cross-validation within the training data, if it "
+        "choose the features and the recipe that are not given by cross-validation within the training data, if it "
         "has 100 sentences or more and at most 60,000 tokens; by default if neither a recipe nor a setting of one is "
         "given",
     )
     folds: int | None = knob(
         None,
-        "models trained to calibrate probabilities on sentences they have not seen, unless there is dev data; auto: 5 "
-        "or 3 for small data, 1 for large; 0: not calibrated",
+        "number of models for calibrating probabilities on held-out sentences, unless there is dev data; auto: 5 or 3 "
+        "for small data, 1 for large; 0: no calibration",
         low=0,
         high=20,
     )
@@ -84,8 +90,8 @@ def calibrate(
 ) -> tuple[TaggingModel, Confidence | None]:
     """The model at its temperature, and the confidence of its decisions; None if there is no data to fit them on.
 
-    folds: number of models to train for it; None: by the size of the data; 0: none
-    known: models of this recipe, each with sentences that it was not trained on; used if ``folds`` is None
+    folds: number of models to train; None: it depends on the size of the data; 0: no calibration
+    known: models of this recipe, each with held-out sentences; used if ``folds`` is None
     """
     if not isinstance(model, Tempered) or folds == 0 or task.soft is not None or task.unknown is not None:
         return model, None
@@ -144,7 +150,7 @@ def encoded_once(model: M, table: TokenTable, threads: int) -> M:
         if encoder.table is table:
             return model
         encoder = encoder.encoder
-    read = copy(model)  # which keeps what the model has built from its weights
+    read = copy(model)  # keeps what the model has derived from its weights
     object.__setattr__(read, "encoder", EncodedTable(encoder, encoder.rows(table, threads), table))
     return read
 
@@ -314,7 +320,7 @@ def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float32]:
 def _out_of_fold(
     task: TaggingTask, recipe: Recipe, config: Any, folds: int | None
 ) -> Iterator[tuple[Tempered, TokenTable]]:
-    """The models of the folds, each with the sentences that it was not trained on."""
+    """The models of the folds, each with its held-out sentences."""
     N = task.table.n_sentences
     if folds is None:
         folds = next((k for tokens, k in FOLDS_UP_TO if task.table.n_tokens <= tokens), 1)
@@ -345,7 +351,7 @@ def _out_of_fold(
 
 
 def _rare_spans(table: TokenTable) -> bool:
-    """Whether labels spell spans, so few that the held-out part of the sentences would have too few of them."""
+    """Whether labels mark spans, and a held-out part of the sentences would have too few of them."""
     column = table.columns[LABEL]
     if scheme_of(column.types) is None:
         return False
@@ -362,3 +368,52 @@ def _first(table: TokenTable, most: int) -> TokenTable:
     chosen = np.zeros(N, bool)
     chosen[np.arange(most) * N // most] = True
     return table.of_sentences(chosen)
+
+
+# -- classifiers: the map from scores to probabilities, fitted on held-out documents ----------------------------------
+
+Scores = NDArray[np.floating]
+
+
+def calibrated(
+    scores: Scores,
+    gold: NDArray[np.bool_],
+    *,
+    sigmoids: bool,
+    several: bool,
+    threshold: float,
+    folds: int,
+) -> tuple[Calibration, Confidence]:
+    """The calibration, and the confidence in the decisions that a classifier makes with it.
+
+    scores:    [N, Y], held-out scores of documents; folds: the number of models that made them, 0: dev data
+    gold:      bool [N, Y], their labels
+    sigmoids:  each label has its own probability; several: a document gets every label that reaches the threshold
+    """
+
+    def fitted(which: NDArray[np.bool_]) -> Calibration:
+        if sigmoids:
+            return fitted_label_calibration(scores[which], gold[which])
+        return fitted_calibration(scores[which], gold[which].argmax(axis=1))
+
+    def probabilities(calibration: Calibration, s: Scores) -> NDArray[np.float64]:
+        return calibration.sigmoid(s) if sigmoids else calibration.softmax(s)
+
+    whole = fitted(np.ones(len(scores), bool))
+    p = probabilities(whole, scores)
+    crossed, half = p.copy(), np.arange(len(p)) % 2 == 0
+    if len(p) > 1:
+        for part in (half, ~half):
+            crossed[part] = probabilities(fitted(~part), scores[part])
+    if several:
+        which = p >= threshold
+        unit, right = LABELS, gold[which]
+    else:
+        which = np.zeros(p.shape, bool)
+        which[np.arange(len(p)), np.asarray(scores).argmax(axis=1)] = True
+        unit, right = DOCUMENTS, gold[which]
+    raw = probabilities(Calibration(), scores)
+    made = Confidence.of_decisions(
+        unit, folds, p[which], right, raw[which], crossed[which], LogitMap.line(1.0, 0.0)
+    )
+    return whole, made

@@ -17,9 +17,9 @@ from chaffinch.model.fasttext import FastTextModel
 from chaffinch.model.kernel_classifier import KernelModel
 from chaffinch.modelfile import ModelFile, Packed
 from chaffinch.recipes.document_task import train_classifier
-from chaffinch.recipes.imported import Imported, refuse_training
 from chaffinch.recipes.kernel_machines import train_kernel_machine
 from chaffinch.recipes.recipe import Recipe, Recipes
+from chaffinch.recipes.rescued import Imported, refuse_training
 
 
 def load(file: ModelFile) -> Any:

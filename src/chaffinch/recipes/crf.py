@@ -58,18 +58,20 @@ from chaffinch.text.first_pass import MAJORITY
 
 __all__ = ["RECIPE", "Crf", "load", "smaller", "train", "train_once"]
 
-# With many labels each token keeps only labels with at least this probability by its own features, at most this many.
+# With many labels each token keeps only labels with at least this probability by its own features, MOST_STATES at most.
 PRUNED_BELOW = 0.001
 MOST_STATES = 16
 
 
 def train(task: TaggingTask, config: Crf) -> Trained:
-    """One model, or two in a row."""
+    """Train one model, or two if ``second_pass`` is set."""
     start = task.start
     if task.sharding is not None and (start is not None or config.start or config.second_pass):
-        raise ConfigError("an engine trains neither a second pass nor from the weights of another model")
+        raise ConfigError(
+            "an engine cannot train a second pass, nor start from another model; leave out second_pass and start"
+        )
     if task.sharding is not None and config.checkpoint is not None:
-        raise ConfigError("an engine keeps checkpoints by itself; leave out the checkpoint")
+        raise ConfigError("an engine writes its own checkpoints; leave out the checkpoint")
     if config.start is not None and start is None:
         start = _model_of(config.start)
     if start is not None:
@@ -77,14 +79,16 @@ def train(task: TaggingTask, config: Crf) -> Trained:
     if not config.second_pass:
         return train_once(task, config)
     if config.checkpoint is not None or task.soft is not None:
-        raise ConfigError("Crf.second_pass has no checkpoint and no soft labels; set it to False")
+        raise ConfigError("Crf.second_pass supports neither checkpoints nor soft labels; set it to False")
     return trained_twice(task, lambda one: train_once(one, config), config.stretch)
 
 
 def _learn_near(task: TaggingTask, config: Crf, start: TaggingModel) -> Trained:
     """Train on further sentences, near the weights of a model."""
     if task.soft is not None or task.unknown is not None or config.unknown is not None:
-        raise ConfigError("learning on needs one known label per token, not soft or unknown labels")
+        raise ConfigError(
+            "learning further sentences needs one known label per token, not soft or unknown labels"
+        )
     memory = remember(start, config, task.seed)
     if memory is None:
         raise ConfigError(CANNOT)
@@ -121,7 +125,7 @@ def solved(memory: CrfMemory) -> Trained:
 
 
 def train_once(task: TaggingTask, config: Crf) -> Trained:
-    """Encode, learn pass by pass, keep the last pass or, with dev data, the best."""
+    """Encode, learn pass by pass, keep the last pass, or the best if there is dev data."""
     inner, encoder, rows = _read(task, config)
     chosen = suited_objective(
         config,
@@ -200,7 +204,7 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
 
 @dataclass(frozen=True)
 class CrfModels:
-    """What makes models of weights: all that does not change while they are learnt."""
+    """Makes models from weights; holds everything that does not change in training."""
 
     encoder: TemplateEncoder
     inner: InnerLabels
@@ -236,7 +240,7 @@ PrunedWeights: TypeAlias = tuple[
 
 @dataclass(frozen=True)
 class PrunedModels:
-    """What makes models of a learner's weights: all that does not change while it learns."""
+    """Makes models from a pruned learner's weights; holds everything that does not change in training."""
 
     encoder: TemplateEncoder
     inner: InnerLabels
@@ -293,7 +297,7 @@ def chosen_pruning(task: TaggingTask, config: Crf, shape: CrfLayout, inner: Inne
 
 
 def _is_quick(learner: Any) -> bool:
-    """SGD with the given settings, or the learner that the config selects."""
+    """Whether the learner is SGD, or chosen automatically and not precise."""
     return isinstance(learner, Sgd) or (isinstance(learner, Auto) and not learner.precise)
 
 
@@ -312,7 +316,7 @@ def smaller(
     largest = np.empty(len(every), np.float32)
     row_strengths(every, 1, largest)
     if min_weight == MIN_WEIGHT and not np.any(largest >= min_weight):
-        min_weight = 0.0  # the default is for sizes: data without a signal keep the little that there is
+        min_weight = 0.0  # the default saves space: data without a signal keep their small weights
     keep = (largest >= min_weight) & (largest > 0)
     refuse_empty(keep, min_weight, float(largest.max(initial=0.0)))
     # The rest works on the remaining weights: the whole table may be the largest object in memory.

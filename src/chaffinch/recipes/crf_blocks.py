@@ -1,7 +1,7 @@
 """The CRF of a corpus that is not in memory: features are derived block by block from a cache of ids.
 
-The objective, the features and the labels are those of training in memory; the weights are found by SGD, which needs
-a few blocks at a time. Dual ascent, whose duals take more memory than the corpus, is left to training in memory.
+The objective, the features and the labels are the same as in memory; the weights are found by SGD, which needs a few
+blocks at a time. Dual ascent runs only in memory: its duals take more memory than the corpus.
 """
 
 from collections.abc import Sequence
@@ -64,20 +64,20 @@ from chaffinch.text.table import TokenTable
 # With more weights than fit here, the rarest features are left out.
 MOST_WEIGHT_BYTES = 768 << 20
 SAMPLED_BLOCKS = (
-    4  # evenly spaced, to choose a preset and to see whether sentences are in the order of a text
+    4  # evenly spaced, to choose a preset and to detect whether sentences are in the order of a text
 )
-KEPT_BYTES = 64 << 20  # of labels and rows that are kept from pass to pass
-MIXED = 8  # blocks in memory together
-ROWS = 1 << 16  # of weights that are looked at together
+KEPT_BYTES = 64 << 20  # size of labels and rows that are kept between passes
+MIXED = 8  # blocks in memory at a time
+ROWS = 1 << 16  # rows of weights that are read at a time
 
 
 @dataclass(frozen=True)
 class CachedTask:
-    """The training data of a tagger as a cache, and how it is trained.
+    """The training data of a tagger as a cache, and the settings of its training.
 
     cache:      sentences with their columns, labels in column ``y``
     columns:    the columns that features may read, the word first
-    checkpoint: file that a run which was stopped continues from; or None
+    checkpoint: file from which a stopped run resumes; or None
     sharding:   the engine to train on, in shards; None: train in this process
     """
 
@@ -108,8 +108,8 @@ class CachedTask:
 class BlockLabels:
     """Inner labels of a corpus that is read block by block; see :class:`InnerLabels`.
 
-    names:  whether they are spans with most tokens outside
-    source: the scheme of the tags as given, if they are repaired or recoded
+    names:  whether labels are spans and most tokens are outside
+    source: the scheme of the given tags, if they are repaired or recoded
     """
 
     labels: LabelSet
@@ -162,8 +162,8 @@ class BlockLabels:
 class BlockExamples:
     """Makes the examples of some blocks, and keeps what fits in memory for the next pass.
 
-    Labels take a byte or two for each token; if those of all blocks fit, rows of features are kept too, block by block,
-    until there is no room left. All else is derived from the cache each time.
+    Labels take one or two bytes per token; if those of all blocks fit, rows of features are kept too, block by block,
+    until no room is left. Everything else is derived from the cache each time.
 
     room: bytes
     """
@@ -209,7 +209,7 @@ class BlockExamples:
 
 
 def train_blocks(task: CachedTask, config: Crf) -> Trained:
-    """Count features block by block, learn mixture by mixture, keep the last pass or, with dev data, the best."""
+    """Count features block by block, learn mixture by mixture, keep the last pass, or the best if there is dev data."""
     refuse_settings(config)
     if task.cache.n_tokens == 0:
         raise ConfigError("expected at least one sentence to train on, got none")
@@ -254,7 +254,7 @@ def train_blocks(task: CachedTask, config: Crf) -> Trained:
     del problem, examples, by_block, training
     return Trained(
         finished(models, made.pop(), config), history, shards=shards
-    )  # which frees the weights on its way
+    )  # ``finished`` frees the weights
 
 
 def refuse_settings(config: Crf) -> None:
@@ -265,7 +265,7 @@ def refuse_settings(config: Crf) -> None:
     )
     if not quick or (isinstance(config.learner, Auto | Sgd) and config.learner.calibrate):
         raise ConfigError(
-            "training from a cache is by SGD: leave optimiser and calibrate out, or set optimiser to fast"
+            "training from a cache uses SGD: leave out optimiser and calibrate, or set optimiser to fast"
         )
     for name in (
         *("order", "states", "prune", "second_pass", "class_weight", "unknown", "fixed", "start", "c1"),
@@ -276,7 +276,7 @@ def refuse_settings(config: Crf) -> None:
 
 
 def objective(config: Crf, labels: BlockLabels, encoder: FeatureEncoder, tokens: int) -> CrfObjective:
-    """What is maximised, and the first step size: as in memory."""
+    """The objective and the initial step size, as in memory."""
     return suited_objective(
         config,
         rate=learner_rate(config.learner),
@@ -306,11 +306,11 @@ def finished(models: CrfModels, made: Linear, config: Crf) -> Any:
         largest[at : at + len(part)] = np.maximum(part.max(axis=1, initial=0), -part.min(axis=1, initial=0))
     least = config.min_weight
     if least == MIN_WEIGHT and not np.any(largest >= least):
-        least = 0.0  # data without a signal keep the little that there is
+        least = 0.0  # data without a signal keep their small weights
     keep = (largest >= least) & (largest > 0)
     refuse_empty(keep, least, float(largest.max(initial=0.0)))
     kept = np.concatenate([np.flatnonzero(keep), F + np.arange(Y + 2)])
-    for at in range(0, len(kept), ROWS):  # never ahead of what is read
+    for at in range(0, len(kept), ROWS):  # writing never overtakes reading
         rows[at : at + len(kept[at : at + ROWS])] = rows[kept[at : at + ROWS]]
     lean = CrfLayout(int(keep.sum()), Y)
     small = Linear(lean.layout, w[: lean.size].copy())
@@ -323,7 +323,7 @@ def finished(models: CrfModels, made: Linear, config: Crf) -> Any:
 def encoded_blocks(
     task: CachedTask, config: TemplateFeatures, labels: BlockLabels, tables: int = 1
 ) -> tuple[FeatureEncoder, BlockEncoder]:
-    """The encoder, fitted block by block. tables: of the size of the weights that the learner has in memory."""
+    """The encoder, fitted block by block. tables: the number of tables of weights that the learner has in memory."""
     sample = task.sample()
     shown = TaggingTask(sample, task.columns, features=task.features, threads=task.threads)
     encoder = new_encoder(shown, config, preset=suggested_preset(shown, labels.inner(sample)))

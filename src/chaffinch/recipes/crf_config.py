@@ -1,4 +1,4 @@
-"""What can be set of a CRF, and what is chosen if nothing is set."""
+"""The settings of a CRF, and the choice of those that are not set."""
 
 from dataclasses import InitVar, dataclass, replace
 from typing import Any
@@ -27,14 +27,14 @@ NAMES_RECALL = 1.3
 
 SGD_PASSES = 5
 
-# From this number of labels on each token tries only those that its own features make likely.
+# With at least this many labels, each token tries only those that its own features make likely.
 MANY_LABELS = 100
 
-# With an L1 penalty dual ascent stops at this gap: what it gains after that is no better on other data.
+# With an L1 penalty dual ascent stops at this gap: later gains do not improve held-out accuracy.
 ELASTIC_GAP = 0.05
 
-# With fewer sentences than this dual ascent runs closer to the optimum, which is cheap then; sentences learnt later
-# change only the answers that they concern.
+# With fewer sentences than this, dual ascent runs closer to the optimum, which is cheap then; sentences learnt later
+# then change only the answers that they concern.
 FEW_SENTENCES = 3000
 
 OPTIMISERS = ("auto", "precise", "fast", "sdca", "sgd", "lbfgs")
@@ -45,7 +45,7 @@ MIN_WEIGHT = 0.005
 
 @dataclass(frozen=True, kw_only=True)
 class Likelihood(TemplateFeatures):
-    """What can be set of a penalised likelihood, whether of a chain or of segments."""
+    """The settings of a penalised likelihood of a chain or of segments."""
 
     c2: float | None = knob(
         None, "L2 penalty c2 |w|^2; auto: 2 if labels are names, else 1 with a margin, 0.5 without", low=0.0
@@ -65,10 +65,10 @@ class Likelihood(TemplateFeatures):
 
 @dataclass(frozen=True, kw_only=True)
 class Auto:
-    """A learner of the CRF that suits the data: dual ascent, or else SGD, or else L-BFGS.
+    """A learner of the CRF that suits the data: dual ascent if it applies, otherwise SGD, otherwise L-BFGS.
 
     precise: dual ascent or L-BFGS, run to the optimum
-    The rest is what the learner that is chosen has set; None: its own.
+    The other fields are settings of the chosen learner; None: its default.
     """
 
     precise: bool = False
@@ -100,7 +100,7 @@ class LearnerFlags:
     )
 
     def learner(self) -> "CrfLearner":
-        """The learner that these name."""
+        """The learner of these settings."""
         check_value("Crf.optimiser", knobs(LearnerFlags)[0], self.optimiser)
         stop: dict[str, Any] = {} if self.tolerance is None else {"tolerance": self.tolerance}
         most: dict[str, Any] = {} if self.passes is None else {"epochs": self.passes}
@@ -116,7 +116,7 @@ class LearnerFlags:
 
     @staticmethod
     def of(learner: "CrfLearner") -> dict[str, Any]:
-        """The settings that name a learner."""
+        """The flat settings of a learner."""
         found: dict[str, Any] = {"passes": None, "tolerance": None, "rate": None, "calibrate": False}
         if isinstance(learner, Auto):
             own = {"passes": learner.epochs, "tolerance": learner.tolerance, "rate": learner.rate}
@@ -149,10 +149,10 @@ CrfLearner = Auto | Sdca | Sgd | Lbfgs
 
 @dataclass(frozen=True, kw_only=True)
 class Crf(TransitionRules, Likelihood):
-    """A conditional random field: p(y|x) = exp(s(x, y)) / Z(x), maximised with c1 |w|_1 + c2 |w|^2 taken off.
+    """A conditional random field: maximises the sum of log p(y|x) - c1 |w|_1 - c2 |w|^2, p(y|x) = exp(s(x, y)) / Z(x).
 
-    learner: how the weights are found; its penalties are those set here. Flags and files name it by flat settings
-             (optimiser, passes, tolerance, rate, calibrate), which may be given instead.
+    learner: the optimiser; its penalties are those set here. Flags and files name it by flat settings (optimiser,
+             passes, tolerance, rate, calibrate), which may be given instead.
 
     >>> Crf(learner=Sgd(epochs=3)) == Crf(optimiser="fast", passes=3)
     True
@@ -181,7 +181,7 @@ class Crf(TransitionRules, Likelihood):
         "document",
     )
     class_weight: str | None = knob(
-        None, "weights of sentences, the mean over their labels: balanced, or such as 'B-PER=3, O=0.5'"
+        None, "weights of sentences, the mean over their labels: balanced, or a list such as 'B-PER=3, O=0.5'"
     )
     unknown: str | None = knob(
         None, "marker of unknown labels: training sums over all labels at these tokens"
@@ -215,7 +215,7 @@ class Crf(TransitionRules, Likelihood):
 
     @property
     def fixed_file(self) -> str | None:
-        """The file of fixed weights, unless transitions are fixed."""
+        """The file of fixed weights; None if there is none or transitions are fixed."""
         return None if self.fixed is None or "->" in self.fixed else self.fixed
 
     def __post_init__(
@@ -241,7 +241,7 @@ class Crf(TransitionRules, Likelihood):
 
 @dataclass(frozen=True)
 class CrfObjective:
-    """What is maximised, and the first step size, once labels and features are known."""
+    """The objective and the initial step size, once labels and features are known."""
 
     c2: float
     margin: float
@@ -261,9 +261,9 @@ def suited_objective(
     """A penalty and a margin that suit the labels, and a step size that suits the features.
 
     rate:        the step size that is set, if one is
-    names:       labels are those of names
-    certain:     labels are neither soft nor partly unknown; else there is no margin
-    with_margin: labels that are no names get a margin too, if neither it nor the penalty is set
+    names:       whether labels mark names
+    certain:     labels are neither soft nor partly unknown; otherwise there is no margin
+    with_margin: other labels than names get a margin too, if neither it nor the penalty is set
     """
     if config.margin and not certain:
         raise ConfigError(
@@ -322,7 +322,7 @@ def chosen_learner(
 def _suited_learner(
     asked: Auto, config: Crf, chosen: CrfObjective, sentences: int, dual_bytes: int | None
 ) -> LikelihoodLearner:
-    """Dual ascent if its duals fit in memory, else SGD."""
+    """Dual ascent if its duals fit in memory, otherwise L-BFGS if precise, c1 > 0 or c2 = 0, otherwise SGD."""
     c2, precise, tolerance = chosen.c2, asked.precise, asked.tolerance
     if dual_bytes is not None and dual_bytes <= MOST_DUAL_BYTES:
         usual = ELASTIC_GAP if config.c1 > 0 else 0.001 if sentences < FEW_SENTENCES else 0.005
@@ -347,7 +347,7 @@ def _suited_learner(
 
 
 def _batch_tolerance(precise: bool, c1: float) -> float:
-    """OWL-QN comes near its optimum long before it is there, and what it gains last is no better on other data."""
+    """The tolerance of L-BFGS; larger for OWL-QN, whose last steps do not improve held-out accuracy."""
     return 1e-6 if precise else 3e-3 if c1 > 0 else 1e-4
 
 

@@ -1,10 +1,10 @@
-"""What a CRF keeps in order to learn on: its sentences and their marginals, which are the duals of its weights.
+"""The memory of a CRF for incremental learning: its sentences and their marginals, the duals of its weights.
 
     w = w_0 + (1 / 2 c2) sum_n k_n F_n(gold_n - m_n)          minimises  sum_n k_n loss_n(w) + c2 |w - w_0|^2
 
-A further sentence enters with m_n = gold_n, so w stays as it is until dual ascent visits the sentence and those that it
-disturbs; a sentence that is taken out takes its share of w with it. w_0 is zero if the memory holds all that was ever
-learnt. It is the weights of a model of which nothing else is known: they are then held by the penalty alone.
+A further sentence starts at m_n = gold_n, so w does not change until dual ascent visits the sentence and those that it
+affects; removing a sentence removes its share of w. w_0 is zero if the memory holds all training sentences. For a
+model without its training data w_0 is its weights, which only the penalty holds.
 """
 
 import math
@@ -37,18 +37,18 @@ from chaffinch.text.schemes import (
 )
 from chaffinch.text.table import Column, TokenTable
 
-# Dual ascent after a change runs until its gap is this small, for so many passes at most; tokens whose marginals change
-# by less than STILL are left alone. The sum over tokens counts labels that change together more than once, at least
-# TOGETHER times: divided by it, with the slack below it was 1.04 to 7 times the true distance from the optimum.
+# Dual ascent after a change stops at this gap, or after PASSES passes; tokens whose marginals change by less than STILL
+# are not updated. The sum over tokens counts labels that change together more than once, at least TOGETHER times:
+# divided by it, with the slack below, it was 1.04 to 7 times the true distance from the optimum.
 GAP = 0.001
 PASSES = 60
 STILL = 0.001
 TOGETHER = 2.0
 
-# After a pass over at least FEW sentences, those that moved most, this share of all, are visited again, so many times
-# at most. Below MANY tokens a pass is quick, and each sentence disturbs all others: there the sum is taken once more
-# without moving anything. SLACK and, for that last sum, SMALL_SLACK are for what is not in the sums: what visits do to
-# other sentences, and pairs of labels that change while their tokens do not.
+# After a pass over at least FEW sentences, the share LOUDEST that moved most is visited again, at most ROUNDS times.
+# Below MANY tokens a pass is quick, and each sentence affects all others: the sum is then computed once more without
+# moving anything. SLACK and, for that last sum, SMALL_SLACK cover what the sums leave out: the effect of visits on
+# other sentences, and label pairs that change while their tokens do not.
 FEW = 200
 MANY = 20_000
 LOUDEST = 0.05
@@ -59,7 +59,7 @@ SLACK, SMALL_SLACK = 1.2, 1.8
 FIRST_VISITS = 20
 MOST_FRESH = 0.1
 
-# If only the weights of a model are known, this share of its features is frozen: the most frequent ones.
+# If only the weights of a model are known, this share of its features, the most frequent ones, is frozen.
 HELD = 0.02
 HELD_SPARSE = 0.2  # with an L1 penalty, which leaves few features that are rare
 
@@ -76,12 +76,12 @@ SdcaState = tuple[
     NDArray[np.int64],
     float,
 ]
-"""What :meth:`CrfSdca.state` gives."""
+"""The result of :meth:`CrfSdca.state`."""
 
 
 @dataclass(frozen=True)
 class Duals:
-    """What dual ascent remembers of sentences.
+    """The state of dual ascent for each sentence.
 
     nodes, pairs:          float32 [T, S] and [N, Y, S], the marginals
     change, loss, smaller: float32 [N], of the last visit
@@ -115,7 +115,7 @@ class Duals:
         return cls(nodes, pairs, zeros, zeros, np.ones(N, np.float32), np.zeros(N, bool))
 
     def state(self, seed: int) -> SdcaState:
-        """What :meth:`CrfSdca.restore` takes."""
+        """The arguments of :meth:`CrfSdca.restore`."""
         N = len(self.met)
         counts = np.concatenate([np.where(self.met, 0, -1), [2, seed + 1]]).astype(np.int64)
         mean = float(self.change.sum()) / max(N, 1)
@@ -132,7 +132,7 @@ class Duals:
         )
 
     def of_sentences(self, chosen: NDArray[np.bool_], sentences: NDArray[np.int64]) -> "Duals":
-        """Those of the chosen sentences."""
+        """The duals of the chosen sentences."""
         tokens = np.repeat(chosen, np.diff(sentences))
         return Duals(
             self.nodes[tokens],
@@ -160,11 +160,11 @@ class Duals:
 
 @dataclass(frozen=True)
 class CrfMemory:
-    """Sentences, their marginals, and the weights to stay near to; a value that never changes.
+    """Sentences, their marginals, and the weights to stay near; immutable.
 
     encoder: with every feature of the sentences
     base:    w_0 as flat array; None: zero
-    known, known_features: the labels and the number of features at first
+    known, known_features: the initial labels and number of features
     """
 
     config: Crf
@@ -193,7 +193,7 @@ class CrfMemory:
         state: SdcaState,
         seed: int,
     ) -> "CrfMemory":
-        """All that was learnt, as dual ascent left it."""
+        """The memory of all training sentences after dual ascent."""
         labels, N = inner.labels, len(rows.sentences) - 1
         shape = CrfLayout(encoder.n_features, len(labels.inner))
         counts = np.ones(N, np.float32) if weight is None else weight
@@ -216,7 +216,7 @@ class CrfMemory:
 
     @classmethod
     def around(cls, model: ChainModel, config: Crf, seed: int) -> "CrfMemory":
-        """No sentence yet: the weights of a model are what is known."""
+        """A memory without sentences: only the weights of a model are known."""
         encoder = model.encoder
         if not can_learn_on(model, config) or not isinstance(encoder, TemplateEncoder):
             raise ConfigError(CANNOT)
@@ -234,7 +234,8 @@ class CrfMemory:
         )
         if chosen.c2 == 0:
             raise ConfigError(
-                "a crf with c2 = 0 cannot learn on: no penalty keeps its weights near the old ones; set c2 > 0"
+                "a crf with c2 = 0 cannot learn further sentences: no penalty keeps its weights near the old ones; "
+                "set c2 > 0"
             )
         shape = CrfLayout(encoder.n_features, len(model.labels.inner))
         empty = np.zeros(1, np.int64)
@@ -289,7 +290,7 @@ class CrfMemory:
         return replace(self, rows=rows, y=self.y[tokens], weight=self.weight[kept], duals=duals)
 
     def with_sentences(self, table: TokenTable, weight: NDArray[np.float32], threads: int) -> "CrfMemory":
-        """The same with further sentences at their gold labels; features and labels that are new are added."""
+        """The same with further sentences at their gold labels; new features and labels are added."""
         if table.n_sentences == 0:
             return self
         features, more = self.encoder.features.grown(
@@ -406,7 +407,7 @@ class CrfMemory:
         return self.shape.split(w, legal, view=True)
 
     def _inner(self, column: Column, ptr: NDArray[np.int64]) -> InnerLabels:
-        """The labels of further sentences, in the scheme of those before."""
+        """The labels of further sentences, in the scheme of the earlier ones."""
         recoded = self.labels.outer != self.labels.inner
         if recoded:
             column = repair_column(column, ptr, BIO)
@@ -424,13 +425,13 @@ def _share(moved: float, objective: float) -> float:
 
 
 CANNOT = (
-    "this crf cannot learn on from its weights alone: it has order 2, templates with y[-1], pruned lattices, fixed "
-    "weights or two passes; train it on all data"
+    "this crf cannot learn further sentences from its weights alone: it has order 2, templates with y[-1], pruned "
+    "lattices, fixed weights or two passes; train it on all data"
 )
 
 
 def can_learn_on(model: object, config: Crf) -> bool:
-    """Whether a model's weights can be held while further sentences are learnt."""
+    """Whether a model can learn further sentences while its weights are held."""
     ruled = config.forbid.strip() or config.need.strip() or config.legal == "seen"
     plain = config.order == 1 and not config.second_pass and config.fixed is None and not ruled
     return (
@@ -444,7 +445,7 @@ def can_learn_on(model: object, config: Crf) -> bool:
 
 
 def _scheme_of(model: ChainModel) -> Scheme | None:
-    """The scheme whose forbidden transitions a model has."""
+    """The scheme that forbids the transitions that the model forbids."""
     allowed = np.isfinite(model.weights.pair)
     if allowed.all():
         return None

@@ -1,4 +1,4 @@
-"""From a tagging task to the CRF's problem: layout of the weights, which are trained, weights of sentences."""
+"""From a tagging task to the CRF's problem: the layout of weights, trainable weights, weights of sentences."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from chaffinch.structures import Chain
 class CrfLayout:
     """The layout of a problem's flat array of weights: unary rows first, then the chain, then bigram rows.
 
-    observations: for each template that observes the input on a pair of labels, how many rows it has
+    observations: the number of rows of each template that observes the input on a label pair
     """
 
     F: int
@@ -49,7 +49,7 @@ class CrfLayout:
 
     @property
     def layout(self) -> Layout:
-        """The same as a scorer knows it."""
+        """The layout of a scorer."""
         return Layout.packed_chain(self.F, self.Y, self.order, sum(self.observations))
 
     def dual_bytes(self, rows: FeatureRows) -> int:
@@ -94,7 +94,7 @@ class CrfLayout:
         )
 
     def joined(self, weights: ChainWeights, place: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The flat array of weights by block, whose labels have the ids ``place`` here; the rest is zero."""
+        """The flat array of weights by block; place: the ids of their labels here. Other weights are zero."""
         F, Y, S = self.F, self.Y, self.S
         w = np.zeros(self.size, np.float32)
         rows = w[: (F + Y + 2) * S].reshape(-1, S)
@@ -113,7 +113,7 @@ class CrfLayout:
         return w
 
     def observed(self, rows: FeatureRows, y: NDArray[np.int32]) -> NDArray[np.uint8]:
-        """1 where training has the (feature, label) pair, transition, first or last label."""
+        """1 for each (feature, label) pair, transition, first and last label that occurs in training."""
         F, Y, S = self.F, self.Y, self.S
         if self.order == 2 or self.observations:
             raise ConfigError("Crf.states 'observed' needs order 1 and no templates with y[-1]")
@@ -171,7 +171,7 @@ class FixedWeights:
         return cls(np.array(features, np.int64), np.array(places, np.int64), np.array(values, np.float32))
 
     def offset(self, rows: FeatureRows, Y: int) -> NDArray[np.float32]:
-        """What they add to the scores of each token: float32 [tokens, Y]."""
+        """The sum of the fixed weights of each token: float32 [tokens, Y]."""
         table = np.zeros((int(rows.ids.max(initial=0)) + 1, Y), np.float32)
         table[self.features, self.labels] = self.values
         token = np.repeat(np.arange(rows.n_tokens), np.diff(rows.ptr))
@@ -185,10 +185,10 @@ class FixedWeights:
 def sentence_weights(
     ptr: NDArray[np.int64], labels: LabelSet, y: NDArray[np.int32], class_weight: str | None
 ) -> NDArray[np.float32] | None:
-    """How much each sentence counts: the mean weight of its labels.
+    """The weight of each sentence: the mean weight of its labels.
 
-    balanced: a label's weight is tokens / (labels * tokens with it); else a list such as ``B-PER=3, O=0.5``,
-    where labels that are not named weigh 1.
+    balanced: a label's weight is tokens / (labels * tokens with it); otherwise a list such as ``B-PER=3, O=0.5``, in
+    which missing labels have weight 1.
     """
     if class_weight is None:
         return None
@@ -216,7 +216,7 @@ def sentence_weights(
 
 
 def margin_costs(labels: LabelSet, margin: float, recall: float) -> NDArray[np.float32]:
-    """What each answer costs by the gold label: float32 [Y, Y].
+    """The cost of each answer by gold label: float32 [Y, Y].
 
     A wrong label costs ``margin``, and ``recall`` times as much if it is O and the gold label is not.
 
@@ -237,13 +237,13 @@ def bigram_observations(encoder: TemplateEncoder, order: int) -> tuple[int, ...]
     for template in templates:
         if template.offsets != (-1,) or order == 2:
             raise ConfigError(
-                f"template {template.text!r}: a chain of order 1 reads y[-1] beside the input, and no other label"
+                f"template {template.text!r}: a chain of order 1 can read y[-1] beside the input, but no other label"
             )
     return tuple(template.n_observations for template in templates)
 
 
 def soft_rows(names: Sequence[str], p: NDArray[np.float32], labels: LabelSet) -> NDArray[np.float32]:
-    """Soft labels [tokens, names] in the order of the inner ones."""
+    """Soft labels [tokens, names] in the order of the inner labels."""
     soft = np.zeros((len(p), len(labels.inner)), np.float32)
     soft[:, labels.ids(names)] = p
     return soft
@@ -265,7 +265,7 @@ def crf_problem(
 ) -> Problem:
     """The problem that the learners of the likelihood read.
 
-    chain: which labellings there are; None: all     start: weights to continue from
+    chain: the structure; None: a chain without constraints     start: initial weights
     """
     trainable = shape.observed(rows, inner.y) if observed_only else None
     offset = None
@@ -292,5 +292,5 @@ def crf_problem(
 
 
 def _finite(block: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Minus infinity is a constraint, not a weight to start from."""
+    """The block with 0 for minus infinity, which is a constraint, not an initial weight."""
     return np.where(np.isfinite(block), block, np.float32(0))

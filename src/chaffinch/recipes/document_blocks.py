@@ -1,14 +1,13 @@
-"""Classifiers of documents that are not in memory: their features are chosen on a sample, their ids are in a cache.
+"""Classifiers of documents that are not in memory: features are chosen on a sample, their ids are in a cache.
 
-Three things are done on evenly spaced documents: kinds of features, recipe and penalty are chosen by cross-validation,
-n-grams are counted, and recipe and penalty are tried on more documents. The recipes are those of training in memory
-(ridge regression, Crammer and Singer's margin, logistic regression), by dual ascent. If the dual variables of all
-documents would take too much memory, the last two are learnt by SGD, and the step size is tried too.
+Samples are evenly spaced documents. On them, cross-validation chooses kinds of features, recipe and penalty, n-grams
+are counted, and recipe and penalty are tried on more documents. The recipes are the same as in memory (ridge
+regression, Crammer and Singer's margin, logistic regression), by dual ascent. If the dual variables of all documents
+would take too much memory, the last two are learnt by SGD, and the step size is tried too.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,38 +45,41 @@ CHOSEN_ON = 5_000  # documents on which kinds of features, recipe and penalty ar
 CHOSEN_ON_ALL, CHOSEN_CHARACTERS = (
     20_000,
     40_000_000,
-)  # if there are no more, all documents take part in the choice
-COUNTED_ON = 200_000  # documents whose n-grams are counted
+)  # if documents and characters are at most this many, the choice uses all documents
+COUNTED_ON = 200_000  # documents of which n-grams are counted
 COUNTED_CHARACTERS = 150_000_000
 DUALS: dict[str, type[CoordinateDual]] = {
     "ridge": DualRidge,
     "crammer-singer": DualCrammerSinger,
     "logistic": DualLogistic,
 }
-DUAL_BYTES = 1 << 30  # of the dual variables of all documents, at most
+DUAL_BYTES = 1 << 30  # maximum size of the dual variables of all documents
 PENALTIES = {"ridge": (0.3, 1.0), "crammer-singer": (0.1, 0.3), "logistic": (1.0, 3.0)}  # the first C to try
 RATES = (0.125, 0.5, 2.0, 8.0, 32.0)
 SGD_PENALTIES = {"logistic": (0.3, 1.0, 3.0), "hinge": (0.03, 0.1, 0.3, 1.0)}
 WIDER, FASTER = 3.0, 4.0  # steps of the grid of weights and rates
-TRIED_FEATURES = (300_000, 4_000_000)  # of all documents of the first and of the last trials, at most
-GROWN = 6  # times as many documents in the next round of trials
-FEWEST = 1_000  # documents of a trial, if there are as many
-CLOSE = 0.01  # of accuracy: a loss that is this far behind is not tried on more documents
-MOST_STEPS = 12  # trials beyond the first ones of a round
+TRIED_FEATURES = (
+    300_000,
+    4_000_000,
+)  # maximum number of features of all documents in the first and the last trials
+GROWN = 6  # factor by which the documents grow from one round of trials to the next
+FEWEST = 1_000  # minimum number of documents of a trial, if there are as many
+CLOSE = 0.01  # a loss with an accuracy this far below the best is not tried on more documents
+MOST_STEPS = 12  # maximum number of trials beyond the first ones of a round
 PASSES, MOST_PASSES = 4, 12
-MIXED = 8  # blocks in memory together
-STEPS = 200_000  # of SGD, at least, if that takes no more than the most passes
-BYTES_OF_ID = 1.5  # of a feature of a document in a cache, about
+MIXED = 8  # blocks in memory at a time
+STEPS = 200_000  # minimum number of steps of SGD, within MOST_PASSES passes
+BYTES_OF_ID = 1.5  # approximate size of a document's feature in a cache
 ENCODER = "encoder.cache"  # beside the cache of documents
 
 
 @dataclass(frozen=True)
 class DocumentSettings:
-    """How documents become rows and weights, as far as it is given.
+    """The settings of training from a cache that are given.
 
     features: None: chosen on a sample     C: the weight of the loss against the penalty; None: chosen on a sample
     learner:  the learner, if it is given; None: chosen among ridge regression, margin and logistic regression
-    choose:   chooses on a sample, and is told whether that is all documents
+    choose:   chooses on a sample; its second argument: whether the sample is all documents
     sharding: the engine to train on, in shards, by logistic regression; None: in this process
     online:   the averaged perceptron to train instead
     """
@@ -95,7 +97,7 @@ class DocumentSettings:
 
 @dataclass(frozen=True)
 class TextChoice:
-    """Features, what they are called, a recipe (one of DUALS) and its penalty.
+    """Features, their name, a recipe (one of DUALS) and its penalty.
 
     ready: the encoder and the rows of the sample, if they were computed
     """
@@ -154,10 +156,10 @@ def build_cache(spool: TextSpool, folder: Path, name: str, settings: DocumentSet
     if settings.online is not None:
         trial = PERCEPTRON
     elif duals_fit(len(spool), len(spool.labels)) and (all_seen or settings.choose is None):
-        trial = LearnerTrial(chosen.recipe, chosen.C)  # more documents to try it on there are not
+        trial = LearnerTrial(chosen.recipe, chosen.C)  # there are no more documents to try it on
     else:
         trial = choose_trial(large, rows, chosen, settings, len(spool))
-    # Scores of a perceptron grow with the number of its steps, so that those of a sample say nothing.
+    # Scores of a perceptron grow with the number of its steps, so those of a sample do not calibrate it.
     temperature = 1.0 if settings.online else held_out_temperature(large, rows, trial, settings)
     counted = len(large.X)
     texts = texts_are_smaller(large.X, rows)
@@ -203,7 +205,7 @@ def build_cache(spool: TextSpool, folder: Path, name: str, settings: DocumentSet
 
 
 def texts_are_smaller(texts: Sequence[str], rows: SparseRows) -> bool:
-    """Whether texts take fewer bytes than the ids of their features, as those of characters do."""
+    """Whether texts take fewer bytes than the ids of their features, as with n-grams of characters."""
     encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
     above = sum(int(np.count_nonzero(np.frombuffer(one, np.uint8) > 127)) for one in encoded)
     return sum(map(len, encoded)) + above < BYTES_OF_ID * len(rows.ids)
@@ -222,7 +224,7 @@ def raw_rows(encoder: DocumentEncoder, texts: list[str], threads: int) -> list[R
 
 
 def weighted_rows(encoder: DocumentEncoder, kinds: Sequence[Rows]) -> SparseRows:
-    """Rows of counts as ``encoder.rows`` would give them for the texts."""
+    """The rows that ``encoder.rows`` gives for the texts, from their counts."""
     assert encoder.union is not None
     blocks = []
     for (ptr, ids, counts), vectorizer, scale in zip(
@@ -246,7 +248,7 @@ class LearnerTrial:
     rate: float | None = None
 
     def near(self, fixed: bool) -> "list[LearnerTrial]":
-        """The trial itself and those one step of the grid away. fixed: with the same C."""
+        """The trial itself and its neighbours in the grid. fixed: with the same C."""
         rates = [] if self.rate is None else [self.rate / FASTER, self.rate * FASTER]
         weights = [] if fixed else [self.C / WIDER, self.C * WIDER]
         return [self, *(replace(self, rate=rate) for rate in rates), *(replace(self, C=C) for C in weights)]
@@ -263,12 +265,12 @@ def duals_fit(N: int, Y: int) -> bool:
 def choose_trial(
     task: DocumentTask, rows: SparseRows, chosen: TextChoice, settings: DocumentSettings, N: int
 ) -> LearnerTrial:
-    """The trial that is right most often on documents of a sample that were not learnt.
+    """The trial with the highest accuracy on held-out documents of a sample.
 
-    The best weight and step size change as documents are added. So all trials are made on a few thousand documents;
-    then those near the best one of each loss on six times as many, and so on.
+    The best weight and step size change with the number of documents. So all trials run on a few thousand documents,
+    then the neighbours of the best trial of each loss on six times as many, and so on.
 
-    N: documents of the whole training set, which decides on the number of passes, and whether to train by SGD
+    N: number of documents of the whole training set; it decides the number of passes, and whether to train by SGD
     """
     free = settings.C is None and settings.choose is not None
     leaders = _first_trials(chosen, settings, free, duals_fit(N, len(task.labels.classes)))
@@ -280,8 +282,7 @@ def choose_trial(
         held = np.arange(count) % 3 == 2
         if not held.any() or held.all():
             return leaders[0][len(leaders[0]) // 2]
-        right = partial(
-            accuracy_of,
+        sample = TrialSample(
             rows.taken(which),
             task.labels.taken(which).ids,
             held,
@@ -289,7 +290,9 @@ def choose_trial(
             passes_over(N) if count == most else PASSES,
             settings.learner,
         )
-        found = sorted((_climb(trials, right, not free) for trials in leaders), key=lambda pair: -pair[1])
+        found = sorted(
+            (_climb(trials, sample.accuracy, not free) for trials in leaders), key=lambda pair: -pair[1]
+        )
         if count == most:
             return found[0][0]
         close = [trial for trial, share in found if share > found[0][1] - CLOSE]
@@ -300,7 +303,7 @@ def choose_trial(
 def _first_trials(
     chosen: TextChoice, settings: DocumentSettings, free: bool, dual: bool
 ) -> list[list[LearnerTrial]]:
-    """Trials by loss. free: whether C is to be chosen, and with it the loss, unless that is given."""
+    """Trials by loss. free: whether to choose C, and the loss unless it is given."""
     alone = not free or settings.learner is not None or settings.sharding is not None
     if dual:
         losses = [chosen.recipe, *(name for name in DUALS if name != chosen.recipe and not alone)]
@@ -318,7 +321,7 @@ _SGD_LOSSES = {"crammer-singer": "hinge"}
 def _climb(
     trials: Sequence[LearnerTrial], right: Callable[[LearnerTrial], float], fixed: bool
 ) -> tuple[LearnerTrial, float]:
-    """The best trial and how often it is right: of those given, then of its neighbours while they are better."""
+    """The best trial and its accuracy, by hill climbing: the given trials, then the neighbours of the best one."""
     known = {trial: right(trial) for trial in trials}
     while True:
         best = max(known, key=known.__getitem__)
@@ -328,57 +331,54 @@ def _climb(
             return best, known[best]
 
 
-def accuracy_of(
-    rows: SparseRows,
-    gold: Ids,
-    held: NDArray[np.bool_],
-    Y: int,
-    passes: int,
-    given: CoordinateDual | None,
-    trial: LearnerTrial,
-) -> float:
-    """The share of the held-out rows that training on the other rows gets right."""
-    scores = held_out_scores(rows, gold, held, Y, passes, given, trial)
-    return float((scores.argmax(axis=1) == gold[held]).mean())
+@dataclass(frozen=True)
+class TrialSample:
+    """Rows of a sample on which trials are compared: models of the other rows score the held-out ones.
 
+    gold: the labels, of Y     held: bool [rows]     passes: of SGD     given: the settings of dual ascent, if given
+    """
 
-def held_out_scores(
-    rows: SparseRows,
-    gold: Ids,
-    held: NDArray[np.bool_],
-    Y: int,
-    passes: int,
-    given: CoordinateDual | None,
-    trial: LearnerTrial,
-) -> NDArray[np.float32]:
-    """The scores [held-out rows, Y] by a model of the other rows. passes: of SGD"""
-    learnt = DocumentExamples.of_rows(rows.taken(np.flatnonzero(~held)), gold[~held], Y)
-    other = rows.taken(np.flatnonzero(held))
-    learner = _learner(rows.columns, Y, trial, len(learnt), passes, given)
-    learner = replace(learner, sizes=np.array([len(learnt)]))
-    w = train_passes(learner, Problem(None, None, learnt), threads=1).made.w
-    scores = np.zeros((len(other), Y), np.float32)
-    choice_scores(other.native(1.0), w, 1, scores)
-    return scores
+    rows: SparseRows
+    gold: Ids
+    held: NDArray[np.bool_]
+    Y: int
+    passes: int
+    given: CoordinateDual | None
+
+    def accuracy(self, trial: LearnerTrial) -> float:
+        """The held-out accuracy of a trial."""
+        return float((self.scores(trial).argmax(axis=1) == self.gold[self.held]).mean())
+
+    def scores(self, trial: LearnerTrial) -> NDArray[np.float32]:
+        """The scores [held-out rows, Y] by a trial's model of the other rows."""
+        Y, rest = self.Y, ~self.held
+        learnt = DocumentExamples.of_rows(self.rows.taken(np.flatnonzero(rest)), self.gold[rest], Y)
+        other = self.rows.taken(np.flatnonzero(self.held))
+        learner = _learner(self.rows.columns, Y, trial, len(learnt), self.passes, self.given)
+        learner = replace(learner, sizes=np.array([len(learnt)]))
+        w = train_passes(learner, Problem(None, None, learnt), threads=1).made.w
+        scores = np.zeros((len(other), Y), np.float32)
+        choice_scores(other.native(1.0), w, 1, scores)
+        return scores
 
 
 def held_out_temperature(
     task: DocumentTask, rows: SparseRows, trial: LearnerTrial, settings: DocumentSettings
 ) -> float:
-    """The temperature at which scores of documents that were not learnt are probabilities, of a third of a sample."""
+    """The temperature of the scores, fitted on a held-out third of a sample."""
     count = min(len(rows), max(FEWEST, TRIED_FEATURES[1] * len(rows) // max(len(rows.ids), 1)))
     which = np.arange(count) * len(rows) // max(count, 1)
     held, gold, Y = np.arange(count) % 3 == 2, task.labels.taken(which).ids, len(task.labels.classes)
     if len(np.unique(gold[~held])) < 2 or not held.any():
         return 1.0
-    scores = held_out_scores(rows.taken(which), gold, held, Y, PASSES, settings.learner, trial)
-    return fitted_temperature(scores, gold[held])
+    sample = TrialSample(rows.taken(which), gold, held, Y, PASSES, settings.learner)
+    return fitted_temperature(sample.scores(trial), gold[held])
 
 
 def _learner(
     F: int, Y: int, trial: LearnerTrial, N: int, passes: int, given: CoordinateDual | None = None
 ) -> BlockChoice | BlockDual:
-    """The learner of a trial. given: the settings of dual ascent; C is that of the trial"""
+    """The learner of a trial. given: the settings of dual ascent, in which the trial's C replaces C"""
     if trial.rate is None:
         dual = DUALS[trial.loss](C=trial.C) if given is None else replace(given, C=trial.C)
         return BlockDual(dual=suited(dual, True, N), mixed=MIXED, F=F, Y=Y)
@@ -390,7 +390,7 @@ def _learner(
 def made_examples(
     cache: DocumentCache, encoder: DocumentEncoder, numbers: Sequence[int], threads: int = 1
 ) -> DocumentExamples:
-    """The documents of some blocks, end to end. threads: those that derive features, if the cache holds texts."""
+    """The documents of some blocks, end to end. threads: for deriving features, if the cache holds texts."""
     if cache.holds_texts:
         read = [cache.texts(number) for number in numbers]
         rows = raw_rows(encoder, [text for texts, _ in read for text in texts], threads)
@@ -417,7 +417,7 @@ def train_documents(
     task: DocumentTask,
     checkpoint: Path | None,
 ) -> Trained:
-    """Learn from a cache. task: how the model is finished; its documents do not count."""
+    """Learn from a cache. task: settings of the finished model; its documents are not used."""
     encoder = DocumentEncoder.loaded(modelfile.read(folder / ENCODER))
     header = cache.header
     trial = LearnerTrial(header["loss"], header["C"], header["rate"])
@@ -435,7 +435,9 @@ def train_documents(
     problem = Problem(None, None, blocks, seed=settings.seed)
     if settings.sharding is not None:
         if trial.loss != "logistic":
-            raise ConfigError("the cache was made to train a margin, which has no form for shards; delete it")
+            raise ConfigError(
+                "the cache was made to train a margin, which cannot be trained in shards; delete it"
+            )
         learner = suited(DualLogistic(C=trial.C), True, N)
         problem = replace(problem, structure=Choice(Y), scorer=Unweighted(Layout.choice(F + 1, Y)))
     asked = fingerprint([repr(learner), str(settings.seed), cache.file.fingerprint])

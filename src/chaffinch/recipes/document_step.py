@@ -1,11 +1,11 @@
-"""Take a few documents into a linear classifier by a small change of its weights.
+"""Learn a few documents by a small change of a linear classifier's weights.
 
     w[., y] += b(y) d          b: the passive-aggressive update (Crammer et al. 2006) with Crammer and Singer's margin
 
 d is the direction along which the scores of learnt documents change least (:mod:`chaffinch.recipes.quiet_direction`).
-The update makes the document right by as much as it was wrong; then the smallest part of the whole change is taken
-after which all documents of the lesson are right. The scores of another document x change by b (d . x), nothing if it
-shares no feature with the lesson.
+The update makes the document right by as much as it was wrong; then the change is scaled down as far as all documents
+of the lesson stay right. The scores of another document x change by b (d . x): not at all if it shares no feature with
+the lesson.
 """
 
 from dataclasses import replace
@@ -23,14 +23,14 @@ from chaffinch.model.classifier import ClassifierModel
 from chaffinch.model.quantised import quantised
 from chaffinch.recipes.quiet_direction import Shared, quiet_direction, shared_features
 
-ROUNDS = 60  # visits to each document of the lesson at most
-HALVINGS = 6  # of the part of the whole change that is taken
+ROUNDS = 60  # maximum number of visits to each document of the lesson
+HALVINGS = 6  # steps of the bisection for the scale of the change
 LEAST_MARGIN = 1e-3
 PASSIVE_AGGRESSIVE = DualCrammerSinger(C=1e6)
 
 
 def takes_steps(learner: Any) -> bool:
-    """Whether the weights of a learner can take single documents in: they are linear."""
+    """Whether single documents can be learnt by steps: the learner's weights are linear."""
     return isinstance(
         learner,
         CoordinateDual
@@ -47,7 +47,7 @@ def corrected(
 ) -> ClassifierModel | None:
     """The model that gives these documents their labels.
 
-    None if weights alone do not do it: a document without known features, or two of the same text.
+    None if weights alone cannot do that: a document without known features, or two with the same text.
 
     rows: as the model's encoder makes them   y: int32 [N], the labels' ids   learnt: rows of learnt documents
     """
@@ -79,7 +79,7 @@ def corrected(
         made = _with_rows(model, touched, before + part * (w - before))
         return made, made.scores_of_rows(rows, 1).argmax(axis=1) == y
 
-    # The model rounds its scores, so whether a document is right is for the model to say.
+    # The model rounds its scores, so the model itself decides whether a document is right.
     made, right = part_taken(0.0)
     for number in range(ROUNDS):
         if right.all():
@@ -103,7 +103,7 @@ def corrected(
 
 
 def _shared(learnt: SparseRows, values: NDArray[np.float64], ids: NDArray[np.int32]) -> Shared:
-    """Where learnt documents have some features; values: of all their features."""
+    """The occurrences of some features in learnt documents; values: of all their features."""
     at, documents, features = shared_features(ids, learnt.ptr, learnt.ids)
     return documents, features, values[at]
 
@@ -111,7 +111,7 @@ def _shared(learnt: SparseRows, values: NDArray[np.float64], ids: NDArray[np.int
 def _update(
     data: DocumentExamples, n: int, scores: NDArray[np.float64], square: float, least: float
 ) -> NDArray[np.float64]:
-    """The smallest change after which a document is right by as much as it was wrong, and by ``least``."""
+    """The smallest change that makes a document right by as much as it was wrong, at least by ``least``."""
     y = int(data.labels[n])
     margin = max(float(np.delete(scores, y).max() - scores[y]), least)
     solved, _ = PASSIVE_AGGRESSIVE.solve(

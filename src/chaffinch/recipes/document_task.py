@@ -1,4 +1,4 @@
-"""What a document classifier is trained on, and the way from there to a model that all its recipes share."""
+"""The training data of a document classifier, and the training that all its recipes share."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from chaffinch.model.confidence import Calibration, Prior
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.model.quantised import quantised
 from chaffinch.progress import Listener, keep_going
-from chaffinch.recipes.document_calibration import calibrated
+from chaffinch.recipes.calibration import calibrated
 from chaffinch.recipes.out_of_fold import (
     FOLDS,
     SHARES,
@@ -73,7 +73,7 @@ class DocumentLabels:
         return replace(self, ptr=ptr, ids=self.ids[at], soft=None if self.soft is None else self.soft[which])
 
     def table(self, classes: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which of these classes each document has: bool [N, classes]; labels that are none of them are left out."""
+        """Which of these classes each document has: bool [N, classes]; other labels are left out."""
         place = {label: i for i, label in enumerate(classes.tolist())}
         to = np.array([place.get(label, len(place)) for label in self.classes.tolist()], dtype=np.int64)
         has = np.zeros((len(self.ptr) - 1, len(place) + 1), dtype=np.bool_)
@@ -92,17 +92,18 @@ class DocumentTask:
 
     X:          texts, or rows of numbers if ``text`` is false
     beside:     numbers beside the texts, or None
-    importance: how much each document counts, float32 [N], above 0
-    bits:       8 or 32 for each weight; None: 8 for text if the recipe allows it
-    smallest:   drop features whose largest absolute weight is below this fraction of the maximum; None: the recipe's
+    importance: the weight of each document, float32 [N], above 0
+    bits:       bits per weight, 8 or 32; None: 8 for text if the recipe allows it
+    smallest:   drop features whose largest absolute weight is below this fraction of the maximum; None: the largest
+                fraction that costs no accuracy on held-out folds
     dev:        held-out documents, their labels and the numbers beside them: the best pass on them is kept; or None
-    kernel:     of kernel machines, instead of the one that the recipe's settings name; or None
-    calibrate:  whether documents are scored by models of other folds, to calibrate probabilities and to see what small
-                weights of texts are worth
+    kernel:     the kernel of a kernel machine, instead of the one in the recipe's settings; or None
+    calibrate:  whether to compute out-of-fold scores, which calibrate probabilities and decide which small weights of
+                texts are dropped
     ready:      the encoder and the rows of these features, if they were computed before
     held_out:   the folds of these rows, if they were computed before
     scored:     out-of-fold scores of all documents by the learner, if they are known
-    keep:       whether the encoder and the rows are kept besides the model, to learn on from them
+    keep:       whether the encoder and the rows are kept besides the model, for incremental learning
     sharding:   the engine to train on, in shards; None: train in this process
     """
 
@@ -146,7 +147,7 @@ class DocumentTask:
         return replace(encoder, valences=valences), joined([rows, SparseRows.of(block)])
 
     def gold(self, which: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The targets of some documents, float32 [which, Y]: shares, or one where a document has a label."""
+        """The targets of some documents, float32 [which, Y]: shares, or 1 for the labels of a document."""
         if self.labels.soft is not None:
             return self.labels.soft[which]
         return self.labels.taken(which).table(self.labels.classes).astype(np.float32)
@@ -162,7 +163,7 @@ class DocumentTask:
         return Prior(np.asarray(masses / whole, np.float32), sigmoids)
 
     def problem(self, rows: SparseRows) -> Problem:
-        """What a learner is given."""
+        """The documents as a learner's problem."""
         labels = self.labels
         Y = len(labels.classes)
         examples = DocumentExamples.of_rows(rows, labels.ids, Y, labels.ptr, labels.soft)
@@ -175,20 +176,20 @@ class DocumentTask:
         X, labels, beside = self.dev
         rows, gold = encoder.rows(X, beside, self.threads), labels.table(self.labels.classes)
 
-        def score(model: Any) -> float:  # a model without small weights has an encoder of its own
+        def score(model: Any) -> float:  # a model without small weights has its own encoder
             own = rows if model.encoder is encoder else model.encoder.rows(X, beside, self.threads)
             return document_score(own, gold, self.labels.several, self.threads)(model)
 
         return score
 
     def calibrated_on_dev(self, model: Any) -> tuple[Any, Confidence | None]:
-        """The model calibrated on the held-out documents, and its confidence; as it is if none has a known label."""
+        """The model calibrated on the held-out documents, and its confidence; unchanged if none has a known label."""
         assert self.dev is not None
         X, labels, beside = self.dev
         rows = model.encoder.rows(X, beside, self.threads)
         gold = labels.table(self.labels.classes)
         known = gold.any(axis=1) | model.several
-        if self.text:  # of texts without a known feature the prior speaks
+        if self.text:  # texts without a known feature get the prior
             known &= np.diff(rows.ptr) > 0
         if not known.any():
             return model, None
@@ -240,7 +241,7 @@ MOST_KEPT_VALUES = 20_000_000  # stored values of rows: more are not kept after 
 def fold_scores(
     task: DocumentTask, encoder: DocumentEncoder, problem: Problem, learner: Any
 ) -> FoldScores | None:
-    """Out-of-fold scores by this learner; None if they are not wanted, or held-out documents serve."""
+    """Out-of-fold scores by this learner; None if they are not wanted, or there are held-out documents."""
     if not task.calibrate or task.dev is not None or task.sharding is not None:
         return None
     data: DocumentExamples = problem.examples
@@ -262,14 +263,14 @@ def fold_scores(
     return found if task.scored is None or len(folds) == FOLDS else replace(found, every=task.scored)
 
 
-# Rows of numbers: with fewer, nothing is calibrated, and a recipe's own guess at a temperature stays.
+# With fewer rows of numbers nothing is calibrated: the recipe's own estimate of a temperature stays.
 FEWEST_ROWS = 50
 
 
 def scattered(y: NDArray[np.integer[Any]], folds: int) -> NDArray[np.int64]:
     """The fold of each row of numbers, int64 [N]: the rows of each label are dealt out in a random order.
 
-    Rows that repeat were merged and so are sorted by their numbers: runs of them would be unlike each other.
+    Merging duplicate rows has sorted them by their numbers, so contiguous folds would differ from each other.
     """
     order = np.random.default_rng(0).permutation(len(y))
     fold = np.empty(len(y), np.int64)
@@ -283,7 +284,7 @@ def without_own_folds(learner: Any, found: object) -> Any:
     return replace(learner, folds=0) if found is not None and own else learner
 
 
-# With at least this many documents, passes of a regression after the third change next to nothing.
+# With at least this many documents, passes of a regression after the third change almost nothing.
 MANY = 10_000
 
 
@@ -294,7 +295,7 @@ def suited(learner: Any, text: bool, documents: int = 0) -> Any:
     convergence; a table of numbers may need many.
     """
     own = {"bias": 0.0 if text else 1.0}
-    if getattr(learner, "gap", None) is None:  # a gap is a stopping rule of its own
+    if getattr(learner, "gap", None) is None:  # a gap is its own stopping rule
         quick = isinstance(learner, DualRidge) and documents >= MANY
         own["epochs"] = 200 if not text else 3 if quick else 4
     open_ = {name: value for name, value in own.items() if getattr(learner, name, 0) is None}
@@ -308,10 +309,10 @@ def finished(
     found: FoldScores | None = None,
     masses: NDArray[np.float64] | None = None,
 ) -> tuple[ClassifierModel, Confidence | None]:
-    """The model of learnt weights, and the confidence in what it decides; None if no documents were held out.
+    """The model of learnt weights, and the confidence in its decisions; None if no documents were held out.
 
-    found:  out-of-fold scores: they calibrate, and decide which small weights go
-    masses: the total weight of the documents of each label, if there are more than the task's; float64 [Y]
+    found:  out-of-fold scores: they calibrate, and decide which small weights are dropped
+    masses: the total weight of the documents of each label, if the task does not hold all documents; float64 [Y]
     """
     labels = task.labels
     if task.bits not in (None, 8, 32):
@@ -338,7 +339,7 @@ def finished(
     if found is None or scores is None:
         calibration = Calibration(_temperature(made, labels, link) if made.link == "margin" else 1.0)
     else:
-        every = found.every  # weights that cost no accuracy hardly change scores
+        every = found.every  # dropping weights that cost no accuracy hardly changes scores
         calibration, confidence = calibrated(
             scores if every is None else every.scores,
             task.gold(found.held if every is None else every.held) > 0,
@@ -370,7 +371,7 @@ BLOCK = 1 << 14
 def without_small(
     encoder: DocumentEncoder, w: NDArray[np.float32], share: float, threads: int
 ) -> tuple[DocumentEncoder, NDArray[np.float32]]:
-    """The encoder and the weights without features whose weights are all small."""
+    """The encoder and the weights without the features that have only small weights."""
     strongest = np.empty(len(w), dtype=np.float32)
     row_strengths(w, threads, strongest)
     keep = strongest[:-1] >= share * strongest.max(initial=0.0)
@@ -423,8 +424,8 @@ class DocumentOptions:
     )
     choose: bool | None = knob(
         None,
-        "choose features, recipe and penalty, as far as they are not given, by cross-validation within the training "
-        "data; by default if no recipe is named",
+        "choose the features, recipe and penalty that are not given by cross-validation within the training data; by "
+        "default if no recipe is named",
     )
     clusters: str | None = knob(None, "file of word clusters: path, word")
     phrases: str | None = knob(

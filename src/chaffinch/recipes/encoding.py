@@ -1,4 +1,4 @@
-"""What discriminative taggers share before training: features of the input, and inner labels."""
+"""The features and inner labels that all discriminative taggers share."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -40,18 +40,18 @@ INSIDE = ("auto", "as given")
 
 OUTSIDE = "O"
 
-# Spans with a smaller share of capitalised tokens are no names as newspapers write them.
+# Spans with a smaller share of capitalised tokens are not names in newspaper style.
 FEW_CAPITALS = 0.1
 
-# One tag in this many may break its scheme.
+# At most one tag in this many may break its scheme.
 FEW = 100
 
 
 @dataclass(frozen=True, kw_only=True)
 class TemplateFeatures:
-    """Knobs of every tagger whose features are templates."""
+    """Knobs of all taggers with template features."""
 
-    min_count: int = knob(1, "minimum count of a feature; rarer ones are left out", low=1)
+    min_count: int = knob(1, "minimum count of a feature; rarer features are dropped", low=1)
     language: str = knob("english", "language of stems and prepositions, for the templates that use them")
     clusters: str | None = knob(None, "file of word clusters: path, word")
     gazetteers: str | None = knob(None, "files of phrases, separated by commas, or a folder of .txt files")
@@ -125,7 +125,7 @@ def _templates(
     clusters: Clusters | None,
     gazetteers: Gazetteers | None,
 ) -> FeatureSet:
-    """The templates; none if tokens bring along all features."""
+    """The templates; none if tokens hold all features."""
     if named == OWN:
         if task.attributes is None:
             raise ConfigError(
@@ -134,20 +134,20 @@ def _templates(
         return FeatureSet(())
     if task.without_words:
         raise ConfigError(
-            "the tokens are features of your own and have no words that templates could read: leave features out, or "
-            "give tuples such as ('tea', {'cap': True})"
+            "the tokens are your own features and have no words for templates to read: leave out features, or give "
+            "tuples such as ('tea', {'cap': True})"
         )
     return feature_set(named, task.columns, clusters, gazetteers)
 
 
 @dataclass(frozen=True)
 class InnerLabels:
-    """Labels as the model learns them.
+    """The labels that a model learns.
 
     labels:  inner and outer
     y:       int32 [tokens], inner ids
     scheme:  the tag scheme of the inner labels; None: they are plain, or break their scheme
-    allowed: bool [tokens, Y], which labels a token may have; None: the one it is given
+    allowed: bool [tokens, Y], which labels a token may have; None: only the given one
     """
 
     labels: LabelSet
@@ -159,11 +159,11 @@ class InnerLabels:
     def of(
         cls, column: Column, ptr: NDArray[np.int64], inside: str, unknown: str | None = None
     ) -> "InnerLabels":
-        """Labels in BIO are learnt as BIOES, unless ``inside`` says to keep them as given.
+        """The inner labels of a column: BIO is recoded as BIOES, unless ``inside`` is "as given".
 
-        A few tags that break their scheme are learnt as scorers read them: an I without a span before it begins one.
-        If more than one in a hundred does, labels are neither recoded nor constrained.
-        A token with the label ``unknown`` may have any label; then nothing is recoded.
+        A few tags that break their scheme are repaired as scorers read them: an I without a span before it begins one.
+        If more than one tag in a hundred breaks it, labels are neither recoded nor constrained. A token with the label
+        ``unknown`` may have any label; then nothing is recoded.
 
         >>> column = Column(["B-NP", "I-NP", "O"], np.array([0, 1, 2, 0], np.int32))
         >>> InnerLabels.of(column, np.array([0, 4]), "auto").labels.inner
@@ -206,7 +206,7 @@ class InnerLabels:
 
     @cached_property
     def names(self) -> bool:
-        """Whether the labels are spans with most tokens outside, such as names; phrases cover the text."""
+        """Whether labels are spans and most tokens are outside, as with names; phrases cover the text."""
         if self.scheme is None or OUTSIDE not in self.labels.inner:
             return False
         return bool((self.y == self.labels.inner.index(OUTSIDE)).mean() > 0.5)
@@ -242,7 +242,7 @@ def suggested_preset(task: TaggingTask, inner: InnerLabels) -> str:
 
 
 def _in_lower_case(task: TaggingTask, inner: InnerLabels) -> bool:
-    """Whether spans are written small, as slots of requests are: capitals then say nothing of where they are."""
+    """Whether spans are in lower case, as slots of requests are: capitals then do not help to find them."""
     words = task.table.columns[task.columns[0]]
     tokens = words.ids[inner.y != inner.labels.inner.index(OUTSIDE)]
     capital = np.array([word != word.lower() for word in words.types], bool)[tokens]
@@ -253,12 +253,12 @@ def _in_lower_case(task: TaggingTask, inner: InnerLabels) -> bool:
 def encoded_without_labels(
     task: TaggingTask, knobs: TemplateFeatures, inner: InnerLabels
 ) -> tuple[TemplateEncoder, FeatureRows]:
-    """The same for exact search over chains, whose features cannot read decided labels."""
+    """:func:`encoded` for exact search over chains, which has no features of decided labels."""
     encoder, rows = encoded(task, knobs, preset=suggested_preset(task, inner))
     if encoder.features.label_templates:
         raise ConfigError(
-            f"template {encoder.features.label_templates[0].text!r} reads labels; exact search learns pairs of "
-            "labels by itself: use greedy, easiest-first or beam for such templates"
+            f"template {encoder.features.label_templates[0].text!r} reads labels; exact search learns label pairs "
+            "without templates: use greedy, easiest-first or beam for these templates"
         )
     return encoder, rows
 

@@ -89,7 +89,7 @@ class Hmm(TransitionRules, CountLearner):
 
 @dataclass(frozen=True, kw_only=True)
 class Emission(CountLearner):
-    """Tags each word by itself, with the label under which the word is most likely: argmax of e(x|y)."""
+    """Tags each word separately, with the label under which the word is most likely: argmax of e(x|y)."""
 
     unknown: str = knob("half", "words not seen in training, as for the HMM", choices=UNKNOWN)
     rare: int = knob(1, "classes, one: words that occur fewer times than this count as unknown", low=1)
@@ -109,10 +109,10 @@ class Emission(CountLearner):
 
 @dataclass(frozen=True)
 class CountedTokens:
-    """Tokens as symbols with labels, and what was counted of them, the input of both models.
+    """Tokens as symbols with labels, and their counts: the input of both models.
 
     y: int32 [tokens]    ptr: int64 [N+1], bounds of sentences    seen: float64 [Y], tokens of each label
-    trigrams: as of :func:`trigram_counts`
+    trigrams: the result of :func:`trigram_counts`
     """
 
     table: SymbolTable
@@ -141,15 +141,15 @@ def train(task: TaggingTask, config: Hmm | Emission) -> Trained:
         weights = rules.put_into(found.weights)
         return replace(found, source=found.source.with_weights(weights), needs=rules.needs)
 
-    alone = replace(task, sharding=None)  # the counts are there
+    alone = replace(task, sharding=None)  # the counts are already computed
     return replace(trained_tagger(alone, config, problem, model), shards=counted.shards)
 
 
 def _rules(task: TaggingTask, config: Hmm, counted: CountedTokens) -> LabelRules:
-    """The rules of the config and of the tag scheme; labels are counted in the scheme in which they are given."""
+    """The rules of the config and of the tag scheme; labels are counted in their given scheme."""
     if config.fixed is not None and any("=" not in part for part in config.fixed.split(",") if part.strip()):
         raise ConfigError(
-            "Hmm.fixed: transitions are counted, so each that is fixed needs a value: 'A->B=-0.5'"
+            "Hmm.fixed: transitions are counted, so every fixed transition needs a value: 'A->B=-0.5'"
         )
     scheme = inner_labels(task, "as given").scheme
     return LabelRules.of(config, task, InnerLabels(counted.labels, counted.y, scheme))

@@ -79,7 +79,7 @@ class IncrementalTagger(OnlineTagger):
 
 @dataclass(frozen=True, kw_only=True)
 class Greedy(IncrementalTagger):
-    """From left to right: each label is decided for good, with those before it as context."""
+    """Greedy search from left to right: each label is final, with the earlier labels as context."""
 
     own: float = knob(
         0.5,
@@ -91,7 +91,7 @@ class Greedy(IncrementalTagger):
 
 @dataclass(frozen=True, kw_only=True)
 class EasiestFirstTagger(IncrementalTagger):
-    """The easiest decision anywhere first: later ones see labels on both sides."""
+    """Easiest-first search: the easiest position is decided first, and later decisions see labels on both sides."""
 
     ease: str = knob(
         "margin",
@@ -115,12 +115,14 @@ class EasiestFirstTagger(IncrementalTagger):
 
 @dataclass(frozen=True, kw_only=True)
 class BeamTagger(IncrementalTagger):
-    """From left to right with several beginnings kept."""
+    """Beam search from left to right."""
 
     rule: str = knob("perceptron", "update rule for mistakes", choices=tuple(RULES))
     width: int = knob(8, "beam width", low=1, high=10_000)
     violation: str = knob(
-        "max", "update at the largest violation, or where gold falls off the beam", choices=("max", "early")
+        "max",
+        "update at the largest violation, or as soon as gold falls off the beam",
+        choices=("max", "early"),
     )
 
 
@@ -198,7 +200,7 @@ def _legality(task: TaggingTask, config: IncrementalTagger, inner: InnerLabels) 
     given = TransitionRules(legal=config.legal, forbid=config.forbid, need=config.need)
     rules = LabelRules.of(given, task, inner)
     if rules.needs and inner.labels.inner != inner.labels.outer:
-        raise ConfigError("need goes with labels that are learnt as given: set inside to 'as given'")
+        raise ConfigError("need works only with labels that are learnt as given: set inside to 'as given'")
     follows, starts, ends = rules.legal or (None, None, None)
     return Legality(follows, starts, ends, rules.needs)
 
@@ -232,7 +234,7 @@ BEAM = Recipe("beam", "online learning, beam search", BeamTagger, train_beam, lo
 
 
 def observed_with(features: FeatureSet) -> list[str]:
-    """What label templates observe besides labels: the stem if the features have stems, else the word; the tag."""
+    """The observations of label templates: the stem if the features have stems, otherwise the word; the tag."""
     if not features.templates:
         return []
     read = {atom.column for template in features.templates for atom in template.atoms}
@@ -240,7 +242,7 @@ def observed_with(features: FeatureSet) -> list[str]:
 
 
 def label_templates(window: int, both_sides: bool, observed: Sequence[str]) -> list[str]:
-    """Templates over decided labels: the nearest one, two ... ``window``, the second alone, and with what is observed.
+    """Templates over decided labels: the nearest one, two ... ``window``, the second alone, and the first observed.
 
     >>> label_templates(3, False, ["stem[0]"])
     ['y[-1]', 'y[-2]|y[-1]', 'y[-3]|y[-2]|y[-1]', 'y[-2]', 'y[-1]|stem[0]']

@@ -22,7 +22,7 @@ from chaffinch.model.kernel_classifier import (
     vote_scores,
     with_margins,
 )
-from chaffinch.recipes.document_calibration import calibrated
+from chaffinch.recipes.calibration import calibrated
 from chaffinch.recipes.document_task import FEWEST_ROWS, DocumentTask, scattered
 from chaffinch.recipes.out_of_fold import HeldOut
 from chaffinch.recipes.recipe import Trained
@@ -89,7 +89,7 @@ def train_kernel_machine(task: DocumentTask, learner: Any) -> Trained:
 
 @dataclass(frozen=True)
 class HeldOutRows:
-    """What held-out texts are read from anew, without the features that are too rare in the other folds."""
+    """The rows of texts, from which a held-out fold is read without the features that are too rare in other folds."""
 
     encoder: DocumentEncoder
     rows: SparseRows
@@ -99,9 +99,9 @@ class HeldOutRows:
 def _calibration(
     problem: Problem, learner: Any, link: str, task: DocumentTask, texts: HeldOutRows | None
 ) -> tuple[Calibration, Confidence | None]:
-    """How scores become probabilities, from machines that had not seen the objects they scored, and the confidence.
+    """The calibration, fitted on out-of-fold scores, and the confidence.
 
-    A few objects that are no texts get a temperature alone, and votes of a few stay as they are.
+    With few objects other than texts, only a temperature is fitted, and shares of votes are not calibrated.
     """
     data: GramExamples = problem.examples
     few = not task.text and len(data) < FEWEST_ROWS

@@ -1,4 +1,4 @@
-"""Taggers with hidden labels: each label has several hidden kinds, never observed, which remember what it cannot."""
+"""Taggers with hidden labels: each label has several hidden kinds, which carry more context than the label."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -25,12 +25,12 @@ KIND = "{label}#{number}"  # the name of a hidden label
 
 @dataclass(frozen=True, kw_only=True)
 class HiddenLabels(TemplateFeatures, TransitionRules):
-    """Knobs of both."""
+    """The knobs that both taggers share."""
 
     kinds: int = knob(2, "hidden labels for each label", low=1, high=100)
     restarts: int = knob(3, "random initialisations; the best one on the training data is kept", low=1)
     noise: float = knob(
-        0.1, "standard deviation of the initial weights, which tell hidden labels apart", low=0.0
+        0.1, "standard deviation of the initial weights, which break the symmetry of hidden labels", low=0.0
     )
     patience: int = knob(5, "with dev data: passes without a better score before stopping", low=1)
 

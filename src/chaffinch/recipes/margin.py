@@ -37,19 +37,19 @@ LEARNERS: dict[str, type[MarginLearner]] = {
     "smo": ChainSmo,
 }
 SSVM_LEARNERS = ("frank-wolfe", "subgradient", "n-slack", "one-slack")
-WITHOUT_FIXED = ("exponentiated-gradient", "smo")  # which need all of a score in the potentials
+WITHOUT_FIXED = ("exponentiated-gradient", "smo")  # they need the whole score in the potentials
 M3N_LEARNERS = ("frank-wolfe", "exponentiated-gradient", "smo")
 PASSES = {
     "n-slack": 200,
     "one-slack": 2000,
-}  # that reach the optimum within the default tolerance; of others, 20
-PATIENCE = {"one-slack": 20}  # of its passes make one of the others
-MOST_BYTES = 4 << 30  # of explicit weights of a kernel's products
+}  # enough to reach the optimum within the default tolerance; other learners: 20
+PATIENCE = {"one-slack": 20}  # this many of its passes are as much as one pass of another learner
+MOST_BYTES = 4 << 30  # maximum size of the explicit weights of a kernel's products
 
 
 @dataclass(frozen=True, kw_only=True)
 class _MarginTagger(TransitionRules, TemplateFeatures):
-    """Knobs of both."""
+    """The knobs that both taggers share."""
 
     C: float = knob(0.3, "weight of a sentence's hinge loss against |w|^2 / 2", low=1e-12, high=1e12)
     passes: int | None = knob(
@@ -140,7 +140,7 @@ def _train(
     rules = LabelRules.of(config, task, inner)
     chain = rules.chain(Y)
     if rules.held is not None and config.learner in WITHOUT_FIXED:
-        raise ConfigError(f"learner {config.learner} does not go with fixed transitions; use frank-wolfe")
+        raise ConfigError(f"learner {config.learner} does not support fixed transitions; use frank-wolfe")
     if degree > 1 and rows.values is not None:
         raise ConfigError(
             "a polynomial kernel multiplies features without values; use kernel linear, or values of 1"
@@ -174,7 +174,7 @@ def _learner(config: StructuredSvm | MaxMarginMarkovNetwork, seed: int) -> Margi
 
 
 def _checked(map: Monomials, Y: int) -> Monomials:
-    """Refuse a kernel whose products do not fit in memory."""
+    """Refuse a kernel with products that do not fit in memory."""
     if map.D > 2000 or 4 * map.rows * Y > MOST_BYTES:
         raise ConfigError(
             f"the kernel's products of {map.D:,} features are too many to hold for {Y} labels; use --kernel linear, "

@@ -33,7 +33,7 @@ class Memm(TransitionRules, TemplateFeatures):
 
 
 def train(task: TaggingTask, config: Memm) -> Trained:
-    """Encode, learn pass by pass, keep the last pass or, with dev data, the best."""
+    """Encode, learn pass by pass, keep the last pass, or the best if there is dev data."""
     if config.optimiser == "sgd" and config.c1 > 0:
         raise ConfigError("Memm.optimiser 'sgd' needs c1 = 0; use 'lbfgs'")
     inner = inner_labels(task, config.inside)

@@ -19,10 +19,10 @@ from chaffinch.learners.problem import Problem
 from chaffinch.model.document_encoder import DocumentEncoder
 
 FOLDS = 5
-FEW = 2000  # documents: with fewer, every fold is scored
-FEWER = 1000  # documents: the same after a choice of settings, which costs its folds too
-MOST_KEPT = 2_000_000  # stored values: the rows of folds are kept for several learners up to here
-MANY = 10_000  # documents: from here on, the last fold alone is scored
+FEW = 2000  # with fewer documents, every fold is scored
+FEWER = 1000  # the same after a choice of settings, which has scored folds already
+MOST_KEPT = 2_000_000  # with at most this many stored values, the rows of folds are kept for several learners
+MANY = 10_000  # with at least this many documents, only the last fold is scored
 # Features whose largest weight is below this share of the maximum are dropped if that costs no accuracy.
 SHARES = (0.02, 0.01, 0.005)
 
@@ -36,8 +36,8 @@ class FoldScores:
     held:    int64 [M], the documents
     scores:  float32 [M, Y]
     dropped: the same by models without features whose weights are below a share of the largest
-    folds:   how many models there were
-    every:   scores of more folds by the same learner, to calibrate on; None: these
+    folds:   the number of models
+    every:   scores of more folds by the same learner, for calibration; None: these scores
     """
 
     held: Which
@@ -79,7 +79,7 @@ def first_labels(data: DocumentExamples) -> NDArray[np.int64]:
 
 
 def scored_folds(documents: int, chosen: bool = False) -> tuple[int, ...]:
-    """The folds to score: all if documents are few; else the first and the last; with very many the last alone.
+    """The folds to score: all if documents are few, otherwise the first and the last; with very many only the last.
 
     The runs at the ends have neighbours on one side only, as new documents do.
 
@@ -91,10 +91,10 @@ def scored_folds(documents: int, chosen: bool = False) -> tuple[int, ...]:
 
 
 class HeldOut:
-    """The rows of each fold as models of the other folds would read them.
+    """The rows of each fold as models of the other folds read them.
 
-    A feature that is too rare in the other folds is one that a new text would not have: it is left out, and a row that
-    was brought to length one is brought to it again. Rows of numbers keep all they have.
+    A feature that is too rare in the other folds would be unknown in a new text: it is dropped, and a row of length
+    one is normalised again. Rows of numbers keep all features.
     """
 
     def __init__(self, rows: SparseRows, fold: Which, encoder: DocumentEncoder | None) -> None:
@@ -115,7 +115,7 @@ class HeldOut:
                 known = self._counts - np.bincount(rows.ids, minlength=self.rows.columns) >= self._least
                 if not known[rows.ids].all():
                     rows = self.encoder.thinned(rows, known)
-            some = np.flatnonzero(np.diff(rows.ptr) > 0)  # of the others the prior speaks
+            some = np.flatnonzero(np.diff(rows.ptr) > 0)  # the others get the prior
             self._of_fold[k] = left[some], rows.taken(some)
         return self._of_fold[k]
 
@@ -126,7 +126,7 @@ class HeldOut:
         return self._learnt[k]
 
     def others(self, k: int) -> tuple[Which, SparseRows]:
-        """The documents of the other folds, and their rows; of a few documents they are kept for the next learner."""
+        """The documents of the other folds, and their rows; small rows are kept for the next learner."""
         if k in self._others:
             return self._others[k]
         learnt = self.other_documents(k)
@@ -137,7 +137,7 @@ class HeldOut:
 
 
 def _least_documents(encoder: DocumentEncoder, rows: SparseRows) -> NDArray[np.float64]:
-    """How many documents must have each feature for the encoder to know it: float64 [F]."""
+    """The minimum number of documents with each feature for the encoder to keep it: float64 [F]."""
     least = np.ones(rows.columns)
     if encoder.union is not None:
         bounds = encoder.union.offsets()
@@ -157,7 +157,7 @@ def out_of_fold(
 ) -> FoldScores | None:
     """The scores of the documents of some folds; None if no fold leaves two labels in the training data.
 
-    shares: what else to score by, see :class:`FoldScores`
+    shares: shares below which weights are dropped for further scores, see :class:`FoldScores`
     """
     return joined_folds(list(each_fold(problem, learner, held_out, folds, threads, shares)))
 
@@ -183,7 +183,7 @@ def each_fold(
     threads: int,
     shares: Sequence[float] = (),
 ) -> Iterator[FoldScores | None]:
-    """The scores of each fold; None for a fold whose other folds have a single label, or no documents."""
+    """The scores of each fold; None for a fold if the other folds have a single label, or no documents."""
     data: DocumentExamples = problem.examples
     encoder = held_out.encoder
     able = [_trains(learner, problem, held_out, k) for k in folds]
@@ -265,7 +265,7 @@ def part_of(problem: Problem, rows: SparseRows, which: Which) -> Problem:
 
 
 def affordable_share(found: FoldScores, gold: NDArray[np.float32]) -> float:
-    """The largest share whose dropped weights cost no out-of-fold accuracy; else 0.
+    """The largest share of which the dropped weights cost no out-of-fold accuracy; otherwise 0.
 
     gold: float32 [M, Y], the labels of the documents scored
     """

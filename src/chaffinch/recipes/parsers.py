@@ -1,4 +1,4 @@
-"""The recipes of parsers, and the one that is only counted: a smoothed probabilistic grammar read off a treebank."""
+"""The recipes of parsers, and the counted one: a smoothed probabilistic grammar of a treebank."""
 
 from dataclasses import dataclass
 
@@ -36,7 +36,7 @@ class Pcfg(GrammarCounts):
 
 
 def train(task: ParsingTask, config: Pcfg) -> Trained:
-    """Count the trees made binary, a tree of weight k k times."""
+    """Count the binarised trees; a tree of weight k counts k times."""
     trees = task.trees
     if task.weight is not None:
         trees = [trees[n] for n in repeated(task.weight, "tree").tolist()]
@@ -56,7 +56,7 @@ def train(task: ParsingTask, config: Pcfg) -> Trained:
 
 
 PCFG = Recipe(
-    "pcfg", "a grammar counted off the trees, smoothed", Pcfg, train, PcfgModel.loaded, options=("weight",)
+    "pcfg", "a smoothed grammar, counted from the trees", Pcfg, train, PcfgModel.loaded, options=("weight",)
 )
 
 

@@ -43,7 +43,7 @@ class Increment:
         """From a trained model, whose weights are updated."""
         if isinstance(config, COUNTED):
             raise ConfigError(
-                "a model file has no counts: naive Bayes can learn on only in the process that trained it"
+                "a model file has no counts: naive Bayes can learn more only in the process that trained it"
             )
         made = cls(config, model.classes)
         made._encoder = model.encoder
@@ -67,7 +67,7 @@ class Increment:
         return isinstance(config, (ChoiceSgd, ChoicePerceptron, MultinomialNaiveBayes, ComplementNaiveBayes))
 
     def knows(self, texts: Sequence[str], labels: Sequence[Any]) -> bool:
-        """Whether every one of these texts was learnt with its label before; from now on it was."""
+        """Whether all these texts were learnt with their labels before; marks them as learnt."""
         digests = {
             blake2b(f"{label}\x1f{text}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
             for text, label in zip(texts, labels, strict=True)
@@ -109,7 +109,7 @@ class Increment:
         return self._run.weights()
 
     def _placed(self, labels: DocumentLabels) -> DocumentLabels:
-        """The labels by their numbers among all classes."""
+        """The labels numbered among all classes."""
         if labels.several or labels.soft is not None:
             raise ConfigError("partial_fit needs one label per document")
         to = np.searchsorted(self.classes, labels.classes)

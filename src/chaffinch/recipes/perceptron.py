@@ -46,7 +46,7 @@ class OnlineTagger(TemplateFeatures):
 
 @dataclass(frozen=True, kw_only=True)
 class StructuredPerceptron(TransitionRules, OnlineTagger):
-    """The structured perceptron: Viterbi, and w += f(x, y) - f(x, y_hat) after each mistake or too narrow a win."""
+    """The structured perceptron: Viterbi, and w += f(x, y) - f(x, y_hat) after each mistake or win below the margin."""
 
     margin: float = knob(
         10.0,
@@ -57,7 +57,7 @@ class StructuredPerceptron(TransitionRules, OnlineTagger):
 
 @dataclass(frozen=True, kw_only=True)
 class MiraTagger(TransitionRules, OnlineTagger):
-    """Margin-infused learning with Viterbi: the smallest change that puts y above its rivals by their cost."""
+    """Margin-infused learning with Viterbi: the smallest change with which y beats its rivals by their cost."""
 
     rule: str = knob(
         "mira",

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.model.fasttext import FastTextModel, FastTextSections, Vectors, token_bytes
-from chaffinch.recipes.imported import Imported
+from chaffinch.recipes.rescued import Imported
 from chaffinch.rescue.byte_reader import ByteReader
 from chaffinch.rescue.foreign import ForeignFile, ForeignFormat, Rescued
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from chaffinch.model.classifier import ClassifierModel
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.model.quantised import with_lanes
-from chaffinch.recipes.imported import Imported
+from chaffinch.recipes.rescued import Imported
 from chaffinch.rescue.foreign import ForeignFile, ForeignFormat, Rescued
 
 LOGISTIC = ("L2R_LR", "L1R_LR", "L2R_LR_DUAL")

@@ -17,7 +17,7 @@ from chaffinch.features.views import View
 from chaffinch.model.classifier import ClassifierModel
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.model.quantised import with_lanes
-from chaffinch.recipes.imported import Imported
+from chaffinch.recipes.rescued import Imported
 from chaffinch.rescue.foreign import ForeignObject, Rescued
 
 VECTORISERS = ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer")
