@@ -1,4 +1,4 @@
-"""Features of a corpus that is read block by block: what is true of a word is worked out once for all blocks."""
+"""Features of a corpus that is read block by block: columns of a word type are computed once for all blocks."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from chaffinch.features.rows import FeatureRows
 from chaffinch.text.stretch import STRETCH, document_groups, natural_stretch
 from chaffinch.text.table import TokenTable
 
-HIGHEST = 64  # the largest count at which features may still be left out for want of memory
+HIGHEST = 64  # the largest count of a feature that may be dropped to save memory
 
 Blocks = Callable[[], Iterator[TokenTable]]
 
@@ -46,12 +46,12 @@ class BlockEncoder:
         most: int | None = None,
         watch: Callable[[TokenTable], None] = lambda _: None,
     ) -> "BlockEncoder":
-        """Fit an encoder as ``encoder.fit`` does to all blocks at once; the index is the same.
+        """Fit an encoder block by block; the index is the same as that of ``encoder.fit`` on all blocks at once.
 
         blocks: called for each pass; all blocks have the same vocabulary, in the same order
-        sample: sentences that show whether their order is that of running text; by default the first block
-        most:   features; if there are more, the minimum count is raised until there are not
-        watch:  called after each block that was counted
+        sample: sentences that decide whether the order is that of running text; by default the first block
+        most:   maximum number of features: the minimum count is raised until there are no more
+        watch:  called after each counted block
         """
         first = next(blocks())
         columns = list(first.columns)
@@ -59,8 +59,8 @@ class BlockEncoder:
         plan = Plan.of(chosen, columns, encoder.language, encoder.clusters, encoder.gazetteers)
         if plan.computed:
             raise ConfigError(
-                f"column {next(iter(plan.computed))!r} is computed from whole sentences by a function of your own, "
-                "which needs training in memory"
+                f"column {next(iter(plan.computed))!r} is computed from whole sentences by your own function, which "
+                "needs training in memory"
             )
         encoder._open(plan)
         engine = plan.engine()
@@ -84,7 +84,7 @@ class BlockEncoder:
 
     @classmethod
     def known(cls, encoder: FeatureEncoder, block: TokenTable) -> "BlockEncoder":
-        """For an encoder that is fitted already; ``block`` has the vocabulary of all blocks."""
+        """The block encoder of a fitted encoder; ``block`` has the vocabulary of all blocks."""
         engine, plan = encoder._fitted()
         return cls(encoder, engine.described(_types(block, plan), plan.external, False))
 
@@ -107,7 +107,7 @@ class BlockEncoder:
 def raised_count(counted: Sequence[int] | NDArray[np.int64], least: int, most: int) -> int:
     """The smallest minimum count, from ``least`` on, that leaves at most ``most`` features.
 
-    counted: at c how many features occur c times; at 0 how many occur more often than the last c
+    counted: at c the number of features that occur c times; at 0 the number that occur more often than the last c
 
     >>> raised_count([5, 100, 10, 2], 1, 50), raised_count([5, 100, 10, 2], 1, 6)
     (2, 4)

@@ -21,7 +21,7 @@ class Node(NamedTuple):
 
 
 class Forest:
-    """Subtrees by number. tags: the part of speech at each position, as the first tree has it.
+    """Subtrees by number. tags: the part of speech at each position in the first tree.
 
     >>> forest = Forest()
     >>> trees = [Tree("NP", (Tree("NN", word="fox"),)), Tree("X", (Tree("NN", word="fox"),))]

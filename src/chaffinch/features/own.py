@@ -1,4 +1,4 @@
-"""The features of an encoder that tokens bring along, beside those of its templates."""
+"""The user's own features of tokens in an encoder, beside those of its templates."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +12,7 @@ from chaffinch.features.rows import FeatureRows
 from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact, strings
 from chaffinch.text.attributes import Attributes
 
-# Names only features of the tokens' own, in place of templates.
+# The name of a feature set without templates: only the user's features are used.
 OWN = "own"
 
 _Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32] | None]
@@ -20,12 +20,12 @@ _Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32] | None]
 
 @dataclass(frozen=True, eq=False)
 class OwnFeatures:
-    """Names of attributes, and where their ids stand among those of F features in total.
+    """Names of attributes, and the positions of their ids among all F features.
 
     index: the attributes, A of them
     T:     the number of features of templates
-    order: int32 [F], what each feature is: n below T is the templates' feature n, T + a is the attribute a; None: in
-           this order
+    order: int32 [F], the source of each feature: n below T is the templates' feature n, T + a is the attribute a; None:
+           in this order
     """
 
     index: AttributeIndex
@@ -83,7 +83,7 @@ class OwnFeatures:
         return made, made.joined(rows, found)
 
     def transform(self, given: Attributes, rows: FeatureRows) -> FeatureRows:
-        """The features of templates and those that tokens bring along."""
+        """The features of templates and the user's features."""
         return self.joined(rows, given.into(self.index, growing=False))
 
     def joined(self, rows: FeatureRows, own: _Rows) -> FeatureRows:
@@ -141,7 +141,7 @@ class OwnFeatures:
         if order is None and T:
             raise need.fault("lacks the order of its features")
         if order is not None and not np.array_equal(np.sort(order), np.arange(len(order))):
-            raise need.fault("array 'feature_order' is no order of its features")
+            raise need.fault("array 'feature_order' is not a permutation of its features")
         try:
             index = AttributeIndex(found.attribute_names)
         except ValueError as e:
@@ -151,7 +151,7 @@ class OwnFeatures:
 
 @dataclass(frozen=True, eq=False)
 class _Sections(Saved):
-    """The sections of features that tokens bring along."""
+    """The sections of the user's features of tokens."""
 
     attributes: int = fact(int, size="A")
     attribute_names: list[str] = strings("A", made=list)

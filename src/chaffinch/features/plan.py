@@ -47,10 +47,10 @@ class SentenceColumn:
 
 @dataclass(frozen=True)
 class Plan:
-    """Columns resolved to where they come from, ready for the core.
+    """Columns resolved to their sources, ready for the core.
 
     sources:  the columns that are read token by token, the word first
-    computed: those of them that a registered function makes from the sentence's words
+    computed: the sources that a registered function computes from the sentence's words
     """
 
     features: FeatureSet

@@ -10,7 +10,7 @@ from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.features.own import OwnFeatures
 from chaffinch.features.templates import Template, parse
 
-# Prefix of values that no kept feature has. Text never holds the character, so no word equals such a value.
+# Prefix of values that no kept feature has. Text never holds this character, so no word equals one of these values.
 GONE = "\x00"
 
 

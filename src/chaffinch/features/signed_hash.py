@@ -1,7 +1,7 @@
-"""Hashing with signs: MurmurHash3 of an n-gram gives its column, and the sign of the hash that of its value.
+"""Hashing with signs: MurmurHash3 of an n-gram gives its column, and the sign of the hash the sign of its value.
 
-Weinberger et al. 2009, "Feature hashing for large scale multitask learning"; columns as scikit-learn's FeatureHasher
-counts them.
+Weinberger et al. 2009, "Feature hashing for large scale multitask learning"; columns are numbered as in scikit-learn's
+FeatureHasher.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ def signed_columns(names: Sequence[str], columns: int) -> tuple[NDArray[np.int64
 
 
 def signed_rows(rows: SparseRows, names: Sequence[str], columns: int) -> SparseRows:
-    """Counts of named n-grams as sums with signs by column; columns in rising order in each row."""
+    """Counts of named n-grams as signed sums by column; the columns of a row are in ascending order."""
     column, sign = signed_columns(names, columns)
     row = np.repeat(np.arange(len(rows)), np.diff(rows.ptr))
     place, at = np.unique(row * columns + column[rows.ids], return_inverse=True)

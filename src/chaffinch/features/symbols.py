@@ -19,7 +19,7 @@ LADDERS = ("one", "classes", "suffix")
 
 @dataclass(frozen=True)
 class Symbols:
-    """Frequent words are symbols of their own; all others back off along their ladder.
+    """Frequent words have their own symbols; all others back off along their ladder.
 
     words: symbol v is words[v]; rungs: symbol V + r is rungs[r], rung 0 being "*"
 
@@ -101,7 +101,7 @@ def counted(
     folded = totals[teachers] < rare
     np.add.at(rung_direct, narrowest[folded], by_type[teachers[folded]])
 
-    # Words without a row of their own use the rung that they would have if unseen.
+    # Words without their own row use the rung that they would have if unseen.
     unseen = Symbols([], rungs, ladder)
     return SymbolTable(
         symbols,

@@ -18,8 +18,8 @@ from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, fact, in
 class FeatureUnion:
     """The columns of several vectorisers, one after the other, then those of a matrix given beside the text.
 
-    scaled:  numbers beside the text are scaled as in training; otherwise they are not scaled
-    scaling: that scale, once fitted
+    scaled:  whether numbers beside the text are scaled
+    scaling: the fitted scale
 
     >>> union = FeatureUnion((TextVectorizer(ngram_high=1), TextVectorizer(unit="char", ngram_low=2)))
     >>> rows = union.fit_transform(["no tea", "tea"], beside=[[0.5], [1.5]])
@@ -147,7 +147,7 @@ def _columns(beside: Any, names: Sequence[str]) -> Any:
 
 
 def _width(table: Any) -> int:
-    """How many columns a table has; DataError if it is no table."""
+    """The number of columns of a table; DataError if it is not a table."""
     try:
         shape = np.shape(table)
     except ValueError as error:

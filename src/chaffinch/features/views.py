@@ -53,7 +53,7 @@ class View:
         return [" ".join(words) for words in cut]
 
 
-# What an English question asks about: its question word, and the noun that names the kind of answer.
+# The head of an English question: its question word, and the noun that names the kind of answer.
 #
 # "What Chinese city is on ...?" asks for a city, "What is the name of the dog ...?" for a name, and of a dog. A rule
 # of thumb, not a parser: the noun is the last word before the first word that ends a noun phrase.
@@ -78,7 +78,7 @@ EMPTY = frozenset(
 
 
 def question_head(text: str) -> str:
-    """The question word and what it asks about, in small letters.
+    """The question word and the noun that it asks about, in lower case.
 
     >>> question_head("What Chinese city is the largest ?"), question_head("How many dogs bark ?")
     ('what city', 'how many')

@@ -17,7 +17,7 @@ NORMS = {"none": 0, "l1": 1, "l2": 2}
 
 
 def inverse_document_frequency(documents: NDArray[Any], N: int) -> NDArray[np.float64]:
-    """idf of each feature from the number of documents that hold it: float64 [F]."""
+    """idf of each feature from its document frequency: float64 [F]."""
     return 1.0 + np.log((1.0 + N) / (1.0 + documents.astype(np.float64)))
 
 
@@ -52,7 +52,7 @@ def weighted(
     norm: str,
     threads: int = 0,
 ) -> SparseRows:
-    """Rows of counts as rows of weights; the counts are overwritten. Weights of presence are not stored one by one."""
+    """Rows of counts as rows of weights; the counts are overwritten. Binary weights are stored as factors."""
     if binary and scale is not None:
         by_feature, by_row = scale.astype(np.float32), np.empty(len(rows), dtype=np.float32)
         inverse_norms(rows.ptr, rows.ids, by_feature, NORMS[norm], by_row, threads)

@@ -1,4 +1,4 @@
-"""The structured perceptron and MIRA of a corpus that is not in memory, by features that are derived block by block."""
+"""The structured perceptron and MIRA for a corpus that is not in memory: features are derived block by block."""
 
 import numpy as np
 
@@ -21,11 +21,13 @@ from chaffinch.recipes.rules import LabelRules, TransitionRules
 from chaffinch.recipes.training import tag_score, train_in_place
 from chaffinch.scorers import Layout, Linear
 
-TABLES = 3  # of the size of the weights: these, the sums of their average, and the average or variances
+TABLES = (
+    3  # tables of the size of the weights: these, the sums of their average, and the average or variances
+)
 
 
 def train_online_blocks(task: CachedTask, config: StructuredPerceptron | MiraTagger) -> Trained:
-    """Count features block by block, learn mixture by mixture, keep the last epoch or, with dev data, the best."""
+    """Count features block by block, learn mixture by mixture, keep the last epoch, or the best on dev data."""
     usual = TransitionRules()
     for name in ("legal", "forbid", "need", "fixed"):
         if getattr(config, name) != getattr(usual, name):

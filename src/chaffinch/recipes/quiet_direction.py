@@ -1,11 +1,11 @@
-"""The direction along which weights can move for one example while the scores of learnt examples change least.
+"""The direction in which weights can move for one example so that the scores of learnt examples change least.
 
     min over d of  sum_n (x_n . d)^2 + r |d|^2     subject to  x . d = |x|^2          r: the mean of x_f^2
 
-x are the features of the example, x_n those of learnt examples, confined to the features of x; r stands for one learnt
-example with one of the features, so that features that no learnt example has are not infinitely cheap. The solution is
-a multiple of  (X'X + r I)^-1 x:  frequent features move little, and so do those that occur together with others of x in
-learnt examples. The second-order perceptron (Cesa-Bianchi et al. 2005) has the same metric.
+x are the features of the example, x_n those of learnt examples, restricted to the features of x; r acts as one learnt
+example with one of the features, so that features without learnt examples have a cost too. The solution is a multiple
+of  (X'X + r I)^-1 x:  frequent features move little, and so do those that co-occur with others of x in learnt
+examples. The second-order perceptron (Cesa-Bianchi et al. 2005) has the same metric.
 """
 
 from typing import TypeAlias
@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-# Features of an example that learnt ones have: learnt examples, places among the features, values.
+# Occurrences of an example's features in learnt examples: learnt examples, positions among the features, values.
 Shared: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
 TOLERANCE = 1e-8  # of the residual, as a share of |x|
@@ -53,7 +53,7 @@ def quiet_direction(x: NDArray[np.float64], shared: Shared) -> NDArray[np.float6
 def shared_features(
     ids: NDArray[np.int32], ptr: NDArray[np.int64], learnt: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Where learnt examples have some features: places in ``learnt``, examples, places in ``ids``.
+    """The occurrences of some features in learnt examples: positions in ``learnt``, examples, positions in ``ids``.
 
     ids: int32 [k]   ptr, learnt: the features of learnt examples, those of n are learnt[ptr[n]:ptr[n+1]]
     """

@@ -20,29 +20,29 @@ OPTIONS = {
     "weight": "weights of examples: it minimises no loss that they could scale",
     "soft": "soft labels",
     "unknown": "labels that are not known",
-    "start": "a model to go on from",
-    "attributes": "features of your own (dicts or lists of strings)",
+    "start": "a model to continue from",
+    "attributes": "your own features (dicts or lists of strings)",
     "sharding": "an engine",
 }
 
 
 @dataclass(frozen=True)
 class TaggingTask:
-    """The training data of a tagger, and how it is trained.
+    """The training data of a tagger, and the settings of its training.
 
     table:    sentences with their columns, labels in column ``y``
     columns:  the columns that features may read, the word first
     dev:      held-out sentences with labels, for stopping and choosing; or None
-    features: a preset's name, a file or templates; None leaves it to the recipe
+    features: a preset's name, a file or templates; None: the recipe chooses
     weight:   float32 [sentences], the weight of each; None: all equal
-    soft:     labels in alphabetical order and, instead of one label for each token, how likely each is
-              (float32 [tokens, labels]); ``y`` then holds the likeliest
+    soft:     labels in alphabetical order and, instead of one label for each token, their probabilities
+              (float32 [tokens, labels]); ``y`` then holds the most probable
     unknown:  the label that stands for "not known" in ``y``, if any token has it
     start:    a trained model of the same recipe to continue from
-    keep:     whether to keep what learning on needs, besides the model
-    fold:     the task is a part of another one, so that rules may name labels that it lacks
+    keep:     whether to keep a memory for incremental learning, besides the model
+    fold:     the task is a part of another one, so rules may name labels that it lacks
     sharding: the engine to train on, in shards; None: train in this process
-    encoded:  encoders and rows of this table that recipes leave for each other, by templates and settings; None: none
+    encoded:  encoders and rows of this table that recipes share, by templates and settings; None: not shared
     """
 
     table: TokenTable
@@ -63,12 +63,12 @@ class TaggingTask:
 
     @property
     def attributes(self) -> Attributes | None:
-        """The features that tokens bring along; None: there are only columns."""
+        """The user's features of tokens; None: there are only columns."""
         return self.table.attributes
 
     @property
     def without_words(self) -> bool:
-        """Whether tokens are features of their own and have no words."""
+        """Whether tokens are the user's features and have no words."""
         return self.attributes is not None and self.attributes.alone
 
 
@@ -76,10 +76,10 @@ class TaggingTask:
 class Trained:
     """A model, and the progress that was reported during training.
 
-    counts: an encoder and what was counted with it, which a recipe that counts can add to later; None: it cannot
-    memory: what a recipe needs to learn on from the model; None: nothing was kept
-    confidence: of a classifier, how honest its probabilities are; None: it was not calibrated on held-out documents
-    shards: how it was trained in shards; None: it was not
+    counts: an encoder and its counts, to which a counting recipe can add later; None: it cannot
+    memory: the recipe's memory for incremental learning; None: nothing was kept
+    confidence: the calibration of a classifier; None: it was not calibrated on held-out documents
+    shards: the note of a training in shards; None: it was not trained in shards
     """
 
     model: Any
@@ -109,10 +109,10 @@ class Change:
 class Recipe:
     """One row of a table of recipes: tasks of one kind go in, models of one kind come out.
 
-    options:  those of a task, of OPTIONS, that it can use
-    learn_on: from a memory and a change of its sentences to a model and a memory; None: it is trained anew on all data
-    unshrinkable: why no model of it can be made smaller than it is; None: it can
-    remember: makes a memory of a model without its data; None if the recipe cannot
+    options:  the OPTIONS of a task that it can use
+    learn_on: from a memory and a change of its sentences to a model and a memory; None: it is trained on all data again
+    unshrinkable: why its models cannot be made smaller; None: they can
+    remember: makes a memory from a model without its data; None: the recipe cannot
     near:     whether a tagger can learn a few sentences near its weights; False: its weights are counts
     """
 
@@ -162,7 +162,7 @@ class Recipes:
         return trained
 
     def by_config(self, config: Any) -> Recipe:
-        """The recipe that a config belongs to, the config's values checked."""
+        """The recipe of a config; the values of the config are checked."""
         for recipe in self._by_name.values():
             if type(config) is recipe.config:
                 check(config)
@@ -173,7 +173,7 @@ class Recipes:
 
 
 def repeated(weight: NDArray[np.float32], example: str) -> NDArray[np.int64]:
-    """The numbers of examples, each as often as its weight says, for recipes that count; weights must be whole.
+    """The numbers of examples, each repeated by its weight, for recipes that count; weights must be whole numbers.
 
     >>> repeated(np.array([1, 3], np.float32), "sentence").tolist()
     [0, 1, 1, 1]

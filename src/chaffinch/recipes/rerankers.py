@@ -30,7 +30,7 @@ class ListLikelihood(MaximumLikelihood):
 
 @dataclass(frozen=True, kw_only=True)
 class ListRisk(ExpectedLoss):
-    """The expected loss, with the penalty that many rare features need."""
+    """The expected loss, with a penalty for many rare features."""
 
     l2: float = knob(3.0, "L2 penalty", low=0.0)
     steps: int = knob(100, "maximum number of steps", low=1)
@@ -41,7 +41,7 @@ class ListTask:
     """The training data of a reranker.
 
     dev:    scores a scorer on held-out lists; the best pass is kept; or None
-    weight: float32 [lists], how much each counts; None: all alike
+    weight: float32 [lists], the weight of the loss of each list; None: all are equal
     """
 
     problem: Problem

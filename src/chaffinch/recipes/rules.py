@@ -80,7 +80,7 @@ class LabelRules:
         if not asked:
             return cls(scheme)
         if task.soft is not None:
-            raise ConfigError("forbid, need, legal 'seen' and fixed transitions do not go with soft labels")
+            raise ConfigError("forbid, need, legal 'seen' and fixed transitions do not support soft labels")
         labels = inner.labels
         Y, outer, outer_of = len(labels.inner), list(labels.outer), labels.outer_of
         given = Legality.of(outer, forbid=config.forbid, need=config.need, lenient=task.fold)
@@ -120,13 +120,13 @@ class LabelRules:
         follows, starts, ends = self.legal or (None, None, None)
         plain = Chain(Y, follows, starts, ends, order)
         if self.states is not None and order == 2:
-            raise ConfigError("need goes with chains of order 1; set order to 1")
+            raise ConfigError("need works only with chains of order 1; set order to 1")
         return (
             plain if self.held is None and self.states is None else RuledChain(plain, self.held, self.states)
         )
 
     def local_chain(self, Y: int) -> RuledLocalChain:
-        """The same, normalised label by label."""
+        """The chain for learners that normalise label by label."""
         return RuledLocalChain(Chain(Y, *(self.legal or ())), self.held, self.states)
 
     def put_into(self, weights: ChainWeights) -> ChainWeights:

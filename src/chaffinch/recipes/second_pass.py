@@ -25,9 +25,9 @@ FOLDS = 5
 
 
 def trained_twice(task: TaggingTask, once: Callable[[TaggingTask], Trained], stretch: int | None) -> Trained:
-    """The first model, then the second on top of it; the progress is the second's.
+    """Train the first model, then the second on its labels; the history is that of the second.
 
-    once:    trains one model; the task of the second has the columns ``first`` and ``majority`` besides
+    once:    trains one model; the task of the second also has the columns ``first`` and ``majority``
     stretch: consecutive sentences that count as one document if the data mark none; None: estimated
     """
     plain = replace(task, dev=None, on_epoch=keep_going, features=_without_first_pass(task.features))
@@ -43,8 +43,8 @@ def trained_twice(task: TaggingTask, once: Callable[[TaggingTask], Trained], str
 
 
 def second_templates(names: bool) -> list[str]:
-    """What the second pass reads besides the features of the first: the majority label, and, except for names,
-    the first pass's labels of the neighbouring tokens.
+    """The additional templates of the second pass: over the majority label and, except for names, over the first
+    pass's labels of the neighbouring tokens.
     """
     majority = [f"{MAJORITY}[-1..1]", f"{MAJORITY}[0]|caps[0]", f"{MAJORITY}[0]|w[0]"]
     if names:
@@ -57,7 +57,7 @@ def second_templates(names: bool) -> list[str]:
 def _crossed_labels(
     task: TaggingTask, once: Callable[[TaggingTask], Trained], first: TaggingModel, stretch: int
 ) -> NDArray[np.int32]:
-    """Out-of-fold labels of all training tokens; ids as of ``first``."""
+    """Out-of-fold labels of all training tokens, with the ids of ``first``."""
     fold = _folds(document_groups(task.table, stretch))
     found = np.zeros(task.table.n_tokens, np.int32)
 
@@ -82,7 +82,7 @@ def _crossed_labels(
 
 
 def _without_first_pass(features: str | Sequence[str] | None) -> str | Sequence[str] | None:
-    """The templates that the first pass can use, if they are listed."""
+    """The templates that the first pass can use, if templates are listed."""
     if features is None or isinstance(features, str):
         return features
     return [t for t in features if not {FIRST, MAJORITY} & set(columns_of(parse_all([t])))]

@@ -1,7 +1,7 @@
 """Span parsers: a linear model of trees over features of spans, trained by likelihood, margin or perceptron.
 
-Hall, Durrett and Klein 2014, "Less grammar, more features", is the model's ancestor: surface features of the words at
-a span's ends and beside it say most of what annotated grammars say. Here a span also sees the label above it.
+The model follows Hall, Durrett and Klein 2014, "Less grammar, more features": surface features of the words at a
+span's ends and beside it replace most annotations of a grammar. Here a span also sees the label above it.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ from chaffinch.text.table import TokenTable
 
 @dataclass(frozen=True, kw_only=True)
 class SpanParser(AdaGrad):
-    """Trees scored by features of their spans; parts of speech come from a CRF of its own."""
+    """Trees scored by features of their spans; a separate CRF predicts the parts of speech."""
 
     epochs: int = knob(4, "passes over the training data", low=1)
     dropout: float = knob(
@@ -53,13 +53,13 @@ class SpanParser(AdaGrad):
     prune: float = knob(
         0.001, "prune spans with a lower probability under the coarse model", low=0.0, high=0.5
     )
-    min_count: int = knob(3, "minimum number of spans with a feature; rarer features are left out", low=1)
+    min_count: int = knob(3, "minimum number of spans with a feature; rarer features are dropped", low=1)
     rare: int = knob(5, "words that occur fewer times are represented by their form", low=1)
     folds: int = knob(5, "folds for out-of-fold tags of the training data", low=2)
 
 
 def train(task: ParsingTask, config: SpanParser) -> Trained:
-    """Tag, close spans, learn."""
+    """Tag the words, prune spans by a coarse model, then learn the parser."""
     if task.weight is not None and config.loss == "perceptron":
         raise ConfigError(
             "the perceptron minimises no loss that weights of trees could scale; use the loss likelihood or hinge"
@@ -159,7 +159,7 @@ def _untagged(tree: Tree) -> Tree:
 
 
 def _likest(name: str, counts: Counter[str], number: dict[str, int]) -> str:
-    """The symbol that replaces one seen only once: its chain without a label, else the most frequent one."""
+    """The symbol that replaces one seen only once: its chain without a label, otherwise the most frequent symbol."""
     chain = name.split(" ")
     shorter = [" ".join(chain[:n] + chain[n + 1 :]) for n in range(len(chain))] if len(chain) > 1 else []
     same = [other for other in number if is_part(other) == is_part(name) and other]
@@ -174,7 +174,7 @@ def _two_labels() -> SpanTree:
 
 @dataclass(frozen=True)
 class _SpanProblem:
-    """A problem of trees over features of spans, and what makes a model's weights of a scorer."""
+    """A problem of trees over features of spans; it makes a model's weights from a scorer."""
 
     templates: Sequence[str]
     features: Any
@@ -192,7 +192,7 @@ class _SpanProblem:
         least: int,
         weight: NDArray[np.float32] | None,
     ) -> "_SpanProblem":
-        """Features of all open spans; those with fewer than ``least`` gold spans are left out."""
+        """Features of all open spans; features with fewer than ``least`` gold spans are dropped."""
         features = span_features(templates)
         features.fit(columns, bounds, gold, least)
         ptr, ids = features.extract(columns, bounds, open_)

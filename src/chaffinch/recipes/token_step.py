@@ -1,16 +1,16 @@
-"""Take a few sentences into any tagger with features of tokens, near the weights that it has.
+"""Learn a few sentences by a tagger with features of tokens, near its weights.
 
     w[., gold] += s d / 2          w[., answer] -= s d / 2          x . d = 1
 
 x are the features of a token that is wrong, d the direction along which the scores of learnt tokens change least
 (:mod:`chaffinch.recipes.quiet_direction`): a step changes the score of the gold label against the answer by s. Steps
-are small against the scores of the sentences and grow until every token is right; then the smallest part of the whole
-change is taken after which they still are. New features of the lesson get weights. Weights of pairs of labels stay:
-they belong to all sentences.
+are small against the scores of the sentences and grow until every token is right; then the change is scaled down as
+far as all tokens stay right. New features of the lesson get weights. Weights of label pairs do not change: they belong
+to all sentences.
 
 Chains count labels, semi-Markov taggers places in a segment (:mod:`chaffinch.scorers.segments`); a search that decides
-label by label is corrected at its first wrong decision, since later ones may follow from it. Less than the lead of the
-answer over the gold label would not turn that decision, so the step is at least as large.
+label by label is corrected at its first wrong decision, since later ones may follow from it. The step is at least as
+large as the lead of the answer over the gold label: a smaller one would not change the decision.
 """
 
 from dataclasses import replace
@@ -37,23 +37,23 @@ from chaffinch.text.document import LABEL, WORD
 from chaffinch.text.schemes import spans
 from chaffinch.text.table import TokenTable
 
-FIRST_STEP = 0.02  # of the mean lead of a token's best label over the mean of its labels
-ROUNDS = 10  # with one step size, which is then doubled
+FIRST_STEP = 0.02  # fraction of the mean lead of a token's best label over the mean of its labels
+ROUNDS = 10  # rounds with one step size, which is then doubled
 DOUBLINGS = 6
-LEAST = 1.01  # of the lead of a wrong decision
-HALVINGS = 5  # of the part of the whole change that is taken
+LEAST = 1.01  # minimum step, as a multiple of the lead of a wrong decision
+HALVINGS = 5  # steps of the bisection for the scale of the change
 
 Ids: TypeAlias = NDArray[np.int32]
 Weights: TypeAlias = NDArray[np.float32]
 Steppable: TypeAlias = ChainModel | IncrementalModel | SegmentModel
-# Where sentences are wrong: tokens, gold columns, columns of the answer, and how large a step must be.
+# The mistakes: tokens, gold columns, columns of the answer, and minimum steps.
 Differences: TypeAlias = tuple[NDArray[np.int64], Ids, Ids, NDArray[np.float64]]
 
 
 def corrected_tokens(
     model: TaggingModel, lesson: TokenTable, learnt: TokenTable, threads: int
 ) -> TaggingModel | None:
-    """The model that gives these sentences their labels; None if its weights cannot be changed so."""
+    """The model that gives these sentences their labels; None if no change of its weights achieves that."""
     if not _takes_steps(model):
         return None
     gold = label_ids(model, lesson)
@@ -119,7 +119,7 @@ def with_features_of(model: Steppable, lesson: TokenTable, threads: int) -> tupl
 
 
 def _shared(rows: IdRows, features: Ids) -> Shared:
-    """Where learnt tokens have features of the lesson."""
+    """The occurrences of the lesson's features in learnt tokens."""
     at, tokens, places = shared_features(features, rows.ptr, rows.ids)
     return tokens, places, np.ones(len(at)) if rows.values is None else rows.values[at].astype(np.float64)
 
@@ -140,7 +140,7 @@ def gives_gold(model: TaggingModel, table: TokenTable, threads: int) -> bool:
 
 
 def label_ids(model: TaggingModel, table: TokenTable) -> Ids:
-    """The gold labels as the model numbers them, -1 for those that it lacks: int32 [tokens]."""
+    """The model's ids of the gold labels, -1 for labels that it lacks: int32 [tokens]."""
     column, place = table.columns[LABEL], {label: i for i, label in enumerate(model.labels.outer)}
     return np.array([place.get(t, -1) for t in column.types], np.int32)[column.ids]
 
@@ -157,7 +157,7 @@ def _takes_steps(model: TaggingModel) -> TypeGuard[Steppable]:
 
 
 def _differences(model: TaggingModel, lesson: TokenTable, gold: Ids, threads: int) -> Differences | None:
-    """Where the answer differs from the gold labels; None if it does not."""
+    """The differences between the answer and the gold labels; None if there are none."""
     answer = model.decode(lesson, threads)
     if np.array_equal(answer, gold):
         return None
@@ -169,7 +169,7 @@ def _differences(model: TaggingModel, lesson: TokenTable, gold: Ids, threads: in
             steps = model.steps(lesson, threads)
             order = steps.order
             lead = LEAST * (steps.scores[every, answer] - steps.scores[every, gold])
-            lead[~np.isfinite(lead)] = 0.0  # a decision that no weight turns
+            lead[~np.isfinite(lead)] = 0.0  # a decision that no weight can change
         first = []
         for a, b in pairwise(lesson.ptr.tolist()):
             wrong = a + np.flatnonzero(answer[a:b] != gold[a:b])

@@ -39,7 +39,7 @@ def train_tagger(
 ) -> Training:
     """Train on a task's problem and stop on its held-out sentences.
 
-    model: makes a tagger of what a pass made
+    model: makes a tagger from the result of a pass
     """
     return train_in_place(
         task,
@@ -72,13 +72,13 @@ def trained_tagger(
     model: Callable[[Any], TaggingModel],
     patience: int = PATIENCE,
 ) -> Trained:
-    """The same for callers that need only the model and its history."""
+    """:func:`train_tagger` for callers that need only the model and its history."""
     training = train_tagger(task, learner, problem, model, patience=patience)
     return Trained(model(training.made), training.history, shards=training.shards)
 
 
 def tag_score(dev: TokenTable, threads: int) -> Score:
-    """Span F1 if labels mark spans, else token accuracy."""
+    """Span F1 if labels mark spans, otherwise token accuracy."""
     column = dev.columns[LABEL]
     known: list[tuple[NDArray[np.int32], TagScorer]] = []  # labels are parsed once
 
@@ -142,7 +142,7 @@ class ParsingTask:
     """Trees without traces and function tags.
 
     dev:    held-out trees: the best pass on them is kept; or None
-    weight: float32 [trees], how much each counts; None: all alike
+    weight: float32 [trees], the weight of the loss of each tree; None: all are equal
     """
 
     trees: Sequence[Tree]
@@ -156,7 +156,7 @@ class ParsingTask:
 def trained_parser(
     task: ParsingTask, learner: Learner, problem: Problem, model: Callable[[Any], ParsingModel]
 ) -> Trained:
-    """Train on a problem and stop on the task's held-out trees. model: makes a parser of what a pass made."""
+    """Train on a problem and stop on the task's held-out trees. model: makes a parser from the result of a pass."""
     training = train_passes(
         learner,
         problem,

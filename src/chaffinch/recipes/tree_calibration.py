@@ -38,8 +38,8 @@ class TreeOptions:
 
     folds: int | None = knob(
         None,
-        "models trained to calibrate probabilities of phrases on trees they have not seen, unless there is dev data; "
-        "auto: 5 or 3 for small treebanks, 1 for large; 0: not calibrated",
+        "number of models for calibrating probabilities of phrases on held-out trees, unless there is dev data; auto: "
+        "10, 5 or 3 for small treebanks, 1 for large; 0: no calibration",
         low=0,
         high=20,
     )
@@ -50,7 +50,7 @@ def calibrate_parser(
 ) -> Confidence | None:
     """The map of the probabilities of phrases; None if there are no trees to fit it on.
 
-    folds: number of models to train for it; None: by the number of trees; 0: none
+    folds: number of models to train; None: it depends on the number of trees; 0: no calibration
     """
     if folds == 0:
         return None
@@ -121,7 +121,7 @@ def _out_of_fold(
 def _phrases(
     model: ParsingModel, trees: Sequence[Tree], threads: int
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The probabilities of the phrases that a model considers in the sentences of these trees, and which are there."""
+    """The probabilities of the phrases that a model considers in these sentences, and which are in the trees."""
     sentences = [Sentence([node.word for node in nodes(tree) if node.word is not None]) for tree in trees]
     p: list[float] = []
     right: list[bool] = []

@@ -110,8 +110,8 @@ class PhraseValences:
     def _kinds(
         self, texts: list[str], phrases: list[str], y: NDArray[np.int32]
     ) -> tuple[WordKinds, WordKinds]:
-        """Kinds of words that are phrases alone; and of those that two texts hold, which one text's phrases did not
-        make known."""
+        """The kinds of words that are phrases by themselves; and of those among them that at least two texts hold, so
+        that they are not known from one text's own phrases."""
         holding = Counter(word for text in texts for word in set(text.lower().split()))
         own = {phrase.lower(): int(label) for phrase, label in zip(phrases, y.tolist(), strict=True)}
         kinds = {
