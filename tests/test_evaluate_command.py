@@ -272,7 +272,7 @@ def test_tags_beside_spans_are_told_apart_and_the_way_to_one_format_is_named(tmp
         '{"text": "the finch sings", "spans": [{"start": 0, "end": 9, "label": "NP"}]}\n'
     )
     with pytest.raises(
-        DataError, match=r"out.conll: holds tags .* chaffinch convert .*out.conll OUT --to jsonl-spans"
+        DataError, match=r"out.conll: has tags .* chaffinch convert .*out.conll OUT --to jsonl-spans"
     ):
         evaluate_files(tmp_path / "gold.jsonl", files[1])
 

@@ -120,7 +120,7 @@ def test_letters_are_read_back_as_images(tmp_path):
 
 def test_files_already_there_are_kept_unless_forced(tmp_path):
     (tmp_path / "dev.csv").write_text("mine")
-    with pytest.raises(DataError, match="already there; choose another folder, or overwrite with --force"):
+    with pytest.raises(DataError, match="already exists; choose another folder, or overwrite with --force"):
         samples.export("reviews", tmp_path, size=5)
     assert [path.name for path in tmp_path.iterdir()] == ["dev.csv"]
     assert (tmp_path / "dev.csv").read_text() == "mine"

@@ -120,7 +120,7 @@ def test_it_learns_words_that_no_labelled_text_has() -> None:
     assert best.gain == max(r.gain for r in found.curve)
     assert found.model is not supervised
     assert np.mean(found.model.predict(dev.texts) == np.array(dev.labels)) == best.score
-    assert "is kept, with" in found.verdict()
+    assert "is kept, trained on" in found.verdict()
     assert found.model.confidence_ is None
 
 

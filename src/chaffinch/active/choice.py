@@ -66,9 +66,9 @@ def mixed(pool: Pool, n: int, seed: int) -> list[int]:
 # By name: a description, and the function that orders a pool.
 STRATEGIES: dict[str, tuple[str, Callable[[Pool, int, int], list[int]]]] = {
     "random": ("drawn at random", random_rows),
-    "doubt": ("the most doubted first", most_doubted),
-    "typical": ("doubt x density, one of each cluster", typical_doubts),
-    "mixed": ("half of each batch by doubt x density, half at random", mixed),
+    "doubt": ("the most uncertain first", most_doubted),
+    "typical": ("uncertainty x density, one of each cluster", typical_doubts),
+    "mixed": ("half of each batch by uncertainty x density, half at random", mixed),
 }
 
 

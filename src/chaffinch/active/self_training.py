@@ -1,8 +1,8 @@
 """Self-training: a model labels unlabelled rows and learns from its confident answers, if that helps on held-out data.
 
-    model 0 = learnt from the labelled rows
+    model 0 = trained on the labelled rows
     round k : label every unlabelled row by model k - 1, take those with a probability of at least ``confidence``,
-              model k = learnt from the labelled rows and these
+              model k = trained on the labelled rows and these
 
 Yarowsky 1995; Abney 2007. Every round labels the whole pool again, so a wrong label can be withdrawn.
 """
@@ -30,7 +30,7 @@ ERROR = 5.0  # per cent: probability that useless self-training seems useful, ov
 class RoundScore:
     """The model of one round on held-out data; round 0 is the supervised model.
 
-    added:              predicted rows that it learnt
+    added:              predicted rows that it was trained on
     score, low, high:   with the 95 % interval
     gain:               over the supervised model
     gain_low, gain_high: its interval by paired bootstrap, 95 % for all rounds together (Bonferroni)
@@ -52,7 +52,7 @@ class SelfTraining:
 
     key:      the score of the curve
     held_out: number of held-out rows    pool: number of unlabelled rows
-    added:    predicted rows that the kept model learnt
+    added:    predicted rows that the kept model was trained on
     """
 
     model: Any
@@ -79,8 +79,8 @@ class SelfTraining:
         best = self.curve[self.kept]
         return (
             f"Round {self.kept} is {100 * best.gain:+.2f} points above the supervised model "
-            f"({100 * best.gain_low:+.2f} to {100 * best.gain_high:+.2f}): it is kept, with {self.added:,} predicted "
-            "rows besides all labelled ones."
+            f"({100 * best.gain_low:+.2f} to {100 * best.gain_high:+.2f}): it is kept, trained on {self.added:,} "
+            "predicted rows and all labelled ones."
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -105,13 +105,13 @@ def self_train(
 ) -> SelfTraining:
     """Judge self-training on held-out data; keep its best round if that is better than the supervised model.
 
-    supervised: a model that has learnt ``train``; it is kept if no round has a gain whose interval is above zero
+    supervised: a model trained on ``train``; it is kept if no round has a gain whose interval is above zero
     made:       makes an untrained model of the same settings
     dev:        held-out data, used only to judge; without it a fifth of ``train`` is held out, and the best round is
                 repeated with all of ``train``
 
-    Unlabelled rows with the text of a labelled one are left out. A kept round has no calibration and no scores
-    of a choice: its folds contain its own predicted labels, which certify nothing.
+    Unlabelled rows with the text of a labelled one are left out. A kept round has no calibration and no record
+    of a choice of settings: its folds contain its own predicted labels, so out-of-fold scores would not be valid.
     """
     if rounds < 1:
         raise ConfigError(f"self-training needs at least one round, got {rounds}")
@@ -159,7 +159,7 @@ class _Loop:
         return model
 
     def run(self, model: Any, train: Corpus) -> Iterator[tuple[Any, int]]:
-        """The model of each round, and how many predicted rows it learnt; ends early if nothing is added or changes."""
+        """The model of each round, and its number of predicted rows; ends early if none is added or none changes."""
         before = None
         for _ in range(self.rounds if size(self.pool) else 0):
             answered, sure = self.kind.self_labelled(model, self.pool, train)

@@ -1,4 +1,4 @@
-"""Whether active learning pays: a simulation on labelled data as the pool, for each strategy and seed."""
+"""A simulation of active learning on labelled data, for each strategy and seed: does it pay?"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -114,7 +114,7 @@ class Simulation:
         return _paired(self._differences(strategy).mean(axis=1))
 
     def saving(self, strategy: str) -> Gain | None:
-        """The share of units that the strategy saves until it reaches the last score of random; None: it does not.
+        """The share of units that the strategy saves until it reaches the last score of random; None if it never does.
 
         The interval is the jackknife's: with S(-i) the saving without seed i and n seeds,
 
@@ -148,7 +148,7 @@ class Simulation:
     def _differences(self, strategy: str) -> Table:
         """The scores above random sampling [seeds, rounds]: at its numbers of units, interpolated linearly.
 
-        A strategy that has read fewer units in the end is compared by its last score.
+        If a strategy ends with fewer units, its last score is used for larger numbers.
         """
         curve, chance = self.curves[strategy], self.curves[BASELINE]
         reached = [np.interp(*of) for of in zip(chance.units, curve.units, curve.score, strict=True)]

@@ -3,10 +3,10 @@
     magic, version, CRC of the footer, place and size of the footer        32 bytes
     blocks      lengths of the examples, then each stream, all as varints
     sections    further bytes by name, such as vocabularies
-    directory   of each block its place, size, CRC, examples and items
+    directory   place, size, CRC, examples and items of each block
     footer      JSON: the kind of content, and the places of sections and directory
 
-A stream has a number per item (a token, a feature of a document) or per example (a sentence, a document).
+A stream has one number per item (a token, a feature of a document) or per example (a sentence, a document).
 """
 
 import hashlib
@@ -55,7 +55,7 @@ class BlockWriter:
     def add(
         self, lengths: Ids, streams: Sequence[Ids], renumbered: Sequence[Ids | None] | None = None
     ) -> None:
-        """Append a block. renumbered: by stream the final id of each id; None: they are final."""
+        """Append a block. renumbered: for each stream, the final id of each id; None: the ids are final."""
         items = int(lengths.sum())
         renumbered = renumbered or [None] * len(streams)
         pieces = [varints(lengths)]
@@ -72,7 +72,7 @@ class BlockWriter:
         self._out.write(content)
 
     def close(self, header: Mapping[str, Any]) -> None:
-        """Write directory and footer, and give the file its name."""
+        """Write directory and footer, and rename the file to its final name."""
         self.section(DIRECTORY, np.array(self._entries, ENTRY).tobytes())
         footer = json.dumps(
             {**header, "streams": list(self.streams.items()), "sections": self._sections},
@@ -166,11 +166,10 @@ class BlockFile:
 
     def _checked(self, place: int, size: int, crc: int, what: str) -> bytes:
         if os.fstat(self._file.fileno()).st_size != self._size or place + size > self._size:
-            raise self.fault(f"{what} is not there: the file was cut short")
+            raise self.fault(f"{what} is missing: the file was cut short")
         content = self._map[place : place + size]
-        if (
-            hasattr(self._map, "madvise") and size > mmap.PAGESIZE
-        ):  # pages that were read need not stay in memory
+        # Pages that were read need not stay in memory.
+        if hasattr(self._map, "madvise") and size > mmap.PAGESIZE:
             self._map.madvise(mmap.MADV_DONTNEED)
         if zlib.crc32(content) != crc:
             raise self.fault(f"{what} is damaged")
@@ -187,7 +186,7 @@ class BlockFile:
 
 
 def drop_abandoned(folder: Path) -> None:
-    """Remove the unfinished files of processes that are gone."""
+    """Remove the unfinished files of processes that no longer run."""
     for path in folder.glob(".*.part*"):
         owner = path.name.split(".part")[0].rpartition(".")[2]
         if owner.isdigit() and not _is_running(int(owner)):
@@ -205,7 +204,7 @@ def _is_running(process: int) -> bool:
 
 
 def packed_strings(strings: Sequence[str]) -> bytes:
-    """Strings as bytes: how many, their lengths, and their UTF-8.
+    """Strings as bytes: their number, their lengths and their UTF-8.
 
     >>> unpacked_strings(packed_strings(["a", "", "\u00e9"]))
     ['a', '', '\u00e9']
@@ -216,7 +215,7 @@ def packed_strings(strings: Sequence[str]) -> bytes:
 
 
 def unpacked_strings(content: bytes) -> list[str]:
-    """The strings of such bytes."""
+    """The inverse of :func:`packed_strings`."""
     (count,), at = from_varints(content, 0, 1)
     lengths, at = from_varints(content, at, int(count))
     found = []

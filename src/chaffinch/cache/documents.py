@@ -1,6 +1,6 @@
 """Documents on disk: a spool of texts until features are known, then a cache of the ids of their features.
 
-The features of a document are stored kind by kind, in rising order and as differences, so that most take a byte or two.
+The features of a document are stored kind by kind, in ascending order and as differences: most take a byte or two.
 """
 
 import tempfile
@@ -24,13 +24,13 @@ from chaffinch.cache.blocks import (
 )
 
 KIND = "documents"
-LAYOUT = 2  # of a cache of documents: its streams, and the settings in its header
-ITEMS = 1 << 19  # features of a block, about
-TEXT_BYTES = 1 << 17  # of a block of texts, about: a few features are derived from each
-SPOOLED = 1 << 22  # bytes of texts that are in memory together
+LAYOUT = 2  # version of the streams, and of the settings in the header
+ITEMS = 1 << 19  # approximate number of features in a block
+TEXT_BYTES = 1 << 17  # approximate size of a block of texts: each byte yields a few features
+SPOOLED = 1 << 22  # bytes of texts that are held in memory
 
 Rows = tuple[NDArray[np.int64], Ids, Ids | None]
-"""Bounds, rising ids, and counts or None, of some documents and one kind of features."""
+"""Bounds, ascending ids, and counts or None, of some documents and one kind of features."""
 
 
 class TextSpool:
@@ -119,7 +119,7 @@ class TextSpool:
 class DocumentWriter:
     """Writes rows of features to a cache, by kind of features, or texts; the file appears when it is closed.
 
-    kinds: of features     counted: whether rows have counts     texts: whether it holds texts instead of rows
+    kinds: number of kinds of features    counted: whether rows have counts    texts: whether it holds texts instead
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class DocumentWriter:
         self._out = BlockWriter(path, {"byte": ITEM, "label": EXAMPLE} if texts else streams)
 
     def add_texts(self, texts: Sequence[str], labels: Ids) -> None:
-        """Append texts, by the bytes of their UTF-8: one byte for each, two for those above 127."""
+        """Append texts as the bytes of their UTF-8; each takes one byte in the file, two if it is above 127."""
         encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
         total: Ids = np.array(list(map(len, encoded)), np.int32)
         for a, b in self._cut(total):
@@ -188,7 +188,7 @@ class DocumentCache:
         if self.file.header.get("layout") != LAYOUT:
             raise self.file.fault("was made by another version of chaffinch")
         if source is not None and self.file.header.get("source") != source:
-            raise self.file.fault("was made from other data, columns, features or settings of the reader")
+            raise self.file.fault("was made from other data, columns, features or reader settings")
         self.kinds, self.counted = int(self.file.header["kinds"]), bool(self.file.header["counted"])
         self.holds_texts = bool(self.file.header.get("texts", False))
         self.labels = unpacked_strings(self.file.section("labels"))
@@ -200,7 +200,7 @@ class DocumentCache:
 
     @property
     def bytes_per_document(self) -> float:
-        """Bytes of the blocks by documents."""
+        """Bytes of the blocks per document."""
         return int(self.file.entries["size"].sum(dtype=np.int64)) / max(len(self), 1)
 
     def block(self, number: int) -> tuple[list[Rows], Ids]:
@@ -241,7 +241,7 @@ class DocumentCache:
 
 
 def differences(ptr: NDArray[np.int64], ids: Ids) -> Ids:
-    """Rising ids of each row as the first and the differences that follow.
+    """Ascending ids of each row as its first id and the differences that follow.
 
     >>> differences(np.array([0, 2, 3]), np.array([3, 7, 5], np.int32)).tolist()
     [3, 4, 5]
@@ -254,7 +254,7 @@ def differences(ptr: NDArray[np.int64], ids: Ids) -> Ids:
 
 
 def from_differences(ptr: NDArray[np.int64], numbers: Ids) -> Ids:
-    """The ids of such differences.
+    """The inverse of :func:`differences`.
 
     >>> from_differences(np.array([0, 2, 2, 3]), np.array([3, 4, 5], np.int32)).tolist()
     [3, 7, 5]

@@ -1,7 +1,7 @@
 """Sentences on disk: about three and a half bytes for a token's word, part of speech and label.
 
-Strings of a column are numbered by falling frequency, so that most ids take one byte. The corpus is read once: a spool
-holds ids in order of first sight until all counts are known.
+Strings of a column are numbered by descending frequency, so that most ids take one byte. The corpus is read once: a
+spool holds ids in order of first occurrence until all counts are known.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,18 +29,18 @@ from chaffinch.text.stretch import STRETCH
 from chaffinch.text.table import Column, TokenTable
 
 KIND = "sentences"
-TOKENS = 1 << 16  # of a block, about
-LONGEST = 8  # blocks' worth of tokens after which a document is cut
+TOKENS = 1 << 16  # approximate number of tokens in a block
+LONGEST = 8  # a document longer than this many blocks is cut
 GROUP = "document"  # the stream that says which sentences begin a document
 
 
 class CacheWriter:
     """Writes sentences to a cache, table by table; the file appears when it is closed.
 
-    path:    of the file
+    path:    the file
     columns: names of the columns to keep
-    source:  what the cache is made from, as a hash; a reader may ask for it
-    tokens:  of a block, about: blocks end at the end of a document, or after a multiple of 50 sentences
+    source:  a hash of the data and settings, which ``Cache.open`` can check
+    tokens:  approximate number in a block; blocks end at the end of a document, or after a multiple of 50 sentences
 
     >>> from tempfile import mkdtemp
     >>> with CacheWriter(Path(mkdtemp()) / "tea.cache", ["w", "y"]) as writer:
@@ -60,9 +60,8 @@ class CacheWriter:
         self._counts = {name: np.zeros(1 << 10, np.int64) for name in self.columns}
         self._out = BlockWriter(self.path, {**dict.fromkeys(self.columns, ITEM), GROUP: EXAMPLE})
         self._spool: BinaryIO = self.path.with_name(f"{self._out.part.name}.spool").open("w+b")
-        self._pieces: list[
-            tuple[int, int, int, list[int]]
-        ] = []  # of the spool: place, sentences, tokens, ends
+        # Pieces of the spool: place, sentences, tokens, sizes of streams.
+        self._pieces: list[tuple[int, int, int, list[int]]] = []
         self._held: list[tuple[Ids, Ids, list[Ids]]] = []  # lengths, documents, ids by column
         self._held_tokens = 0
         self._grouped = False
@@ -72,7 +71,7 @@ class CacheWriter:
         """Append sentences. Sentences with features or weights of their own are refused."""
         if table.attributes is not None or table.weight is not None or table.images:
             raise ConfigError(
-                "a cache holds columns of strings: features, weights or images of their own need training in memory"
+                "a cache holds only columns of strings: train in memory on sentences with features, weights or images"
             )
         missing = [name for name in self.columns if name not in table.columns]
         if missing:
@@ -84,9 +83,8 @@ class CacheWriter:
         begins = np.zeros(table.n_sentences, np.int32)
         if table.groups is not None:
             begins[1:] = np.diff(table.groups) != 0
-            begins[0] = (
-                table.groups[0] != 0
-            )  # 0: before the first mark, so in the document of the table before
+            # 0: before the first mark, so part of the previous table's document.
+            begins[0] = table.groups[0] != 0
         self._held.append((np.diff(table.ptr).astype(np.int32), begins, ids))
         self._held_tokens += table.n_tokens
         self.n_sentences += table.n_sentences
@@ -95,7 +93,7 @@ class CacheWriter:
             self._cut(last=False)
 
     def _interned(self, name: str, column: Column) -> Ids:
-        """The ids of a column in order of first sight; every one is counted."""
+        """The ids of a column in order of first occurrence; also counts them."""
         interner = self._names[name]
         if len(column.ids) and int(column.ids.min()) < 0:
             raise DataError(f"a token has no string in column {name!r}")
@@ -111,7 +109,7 @@ class CacheWriter:
         return ids
 
     def _cut(self, last: bool) -> None:
-        """Write whole blocks of what is held to the spool."""
+        """Write the held sentences to the spool, in whole blocks."""
         lengths = np.concatenate([held[0] for held in self._held])
         begins = np.concatenate([held[1] for held in self._held])
         ids = [np.concatenate([held[2][c] for held in self._held]) for c in range(len(self.columns))]
@@ -143,7 +141,7 @@ class CacheWriter:
         self._pieces.append((place, len(lengths), int(lengths.sum()), sizes))
 
     def close(self) -> None:
-        """Number strings by frequency, write the blocks anew under these numbers, and give the file its name."""
+        """Number strings by frequency, rewrite the blocks with these ids, and rename the file to its final name."""
         if self._held:
             self._cut(last=True)
         final: list[Ids | None] = []
@@ -198,7 +196,7 @@ class CacheWriter:
 
 @dataclass(frozen=True, eq=False)
 class Cache:
-    """An open cache of sentences: a sequence of blocks, each a :class:`TokenTable` when it is asked for."""
+    """An open cache of sentences: a sequence of blocks, each decoded to a :class:`TokenTable` on request."""
 
     file: BlockFile
 
@@ -210,7 +208,7 @@ class Cache:
             if file.header.get("kind") != KIND:
                 raise file.fault(f"holds {file.header.get('kind')}, expected {KIND}")
             if source is not None and file.header.get("source") != source:
-                raise file.fault("was made from other data, columns or settings of the reader")
+                raise file.fault("was made from other data, columns or reader settings")
             made = cls(file)
             if sum(file.entries["items"].tolist()) != made.n_tokens:
                 raise file.fault("its directory is damaged")
@@ -231,12 +229,12 @@ class Cache:
 
     @property
     def n_sentences(self) -> int:
-        """N."""
+        """Number of sentences."""
         return int(self.file.header["sentences"])
 
     @property
     def n_tokens(self) -> int:
-        """Tokens of all sentences."""
+        """Number of tokens."""
         return int(self.file.header["tokens"])
 
     @property
@@ -251,22 +249,22 @@ class Cache:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of all that the cache holds."""
+        """A hash of the content."""
         return self.file.fingerprint
 
     @property
     def sentences_by_block(self) -> NDArray[np.int64]:
-        """How many sentences each block has."""
+        """Number of sentences in each block."""
         return self.file.entries["examples"].astype(np.int64)
 
     @property
     def tokens_by_block(self) -> NDArray[np.int64]:
-        """How many tokens each block has."""
+        """Number of tokens in each block."""
         return self.file.entries["items"].astype(np.int64)
 
     @property
     def bytes_per_token(self) -> float:
-        """Bytes of the blocks by tokens: word, further columns, label and the lengths of sentences."""
+        """Bytes of the blocks per token: word, further columns, label and the lengths of sentences."""
         return int(self.file.entries["size"].sum(dtype=np.int64)) / max(self.n_tokens, 1)
 
     @property
@@ -306,7 +304,7 @@ class Cache:
         return TokenTable(ptr, columns, groups)
 
     def blocks(self, numbers: Sequence[int] | range | None = None) -> Iterator[TokenTable]:
-        """Blocks one by one: all, or those of these numbers in this order."""
+        """Blocks one by one: all, or those with these numbers, in this order."""
         for number in range(self.n_blocks) if numbers is None else numbers:
             yield self.block(number)
 

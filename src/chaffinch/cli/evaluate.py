@@ -103,8 +103,8 @@ def command(
 
 
 WITHOUT_PROBABILITIES = (
-    "Trees carry no probabilities, so there is no calibration error: chaffinch train prints that of phrases on trees "
-    "that its models have not seen, predict --marginals lists phrases with their probabilities."
+    "Trees carry no probabilities, so there is no calibration error. chaffinch train prints the calibration error of "
+    "phrases on held-out trees; predict --marginals lists phrases with their probabilities."
 )
 
 

@@ -334,7 +334,7 @@ def _first_round(kinds: _EncodedDocuments) -> tuple[list[str], dict[str, float],
                 held_out[name] = kinds.held_out(name)
             else:
                 held_out[name] = _folds(task, *replace(task, features=kinds.features(name)).encoded())
-        except DataError:  # no n-gram occurs twice: these texts have no such features
+        except DataError:  # no n-gram occurs twice: these texts have no features of this kind
             continue
     for recipe, C in probes:
         # A kind that is far behind with one penalty is not tried with another.
@@ -471,9 +471,8 @@ def _measured(
     if found is None or len(found.held) == 0:
         return None
     gold = task.gold(np.arange(len(rows)))
-    right = gold[:, gold.sum(axis=0).argmax()].astype(
-        np.float64
-    )  # documents without features get the most frequent label
+    # Documents without features get the most frequent label.
+    right = gold[:, gold.sum(axis=0).argmax()].astype(np.float64)
     here = gold[found.held]
     if task.labels.several:
         right[:] = 0.0

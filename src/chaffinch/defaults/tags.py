@@ -8,13 +8,13 @@ on the two halves of the sentences, each tagged by a model of the other half:
    that decide label by label.
 
 A challenger is compared on one half first. It is dropped if it is clearly behind there, or if its lead is too small to
-become what it needs; it wins at once if its lead is far larger; otherwise the other half decides. It wins if it is
+reach the required one; it wins at once if its lead is far larger; otherwise the other half decides. It wins if it is
 ahead by more than one standard error of the difference, or half of one if it is a CRF, which has probabilities and
 continues training as the default does. Some challengers are tried only if a similar one did well on the first half.
 The halves are contiguous: sentences of one document must not be on both sides.
 
 The budget counts work (tokens times passes, weighted by recipe and number of labels), not seconds, so the choice is the
-same on any machine: the choice stops before it costs more than ``BUDGET`` trainings of what it chooses. Data beyond
+same on any machine: the choice stops before it costs more than ``BUDGET`` trainings of the winner. Data beyond
 ``MOST`` tokens keep the fixed rule, and at most ``SAMPLE`` tokens are used to choose, fewer with more than
 ``FEW_LABELS`` labels. If all sentences were used and the choice was not cheap, the models of the winner also calibrate
 the probabilities.
@@ -54,7 +54,7 @@ OTHERS: Mapping[str, tuple[str, ...]] = {
 }
 WIDE_MARGIN: Mapping[str, Any] = {"margin": 8.0, "c2": 0.5}
 ELASTIC_NET: Mapping[str, Any] = {"margin": 8.0, "c1": 0.3, "c2": 0.3}
-# Folds of CRFs are trained to this gap; closer to the optimum they are no better on other sentences.
+# Folds of CRFs are trained to this gap; a smaller gap does not improve held-out scores.
 ROUGH: Mapping[str, Any] = {"tolerance": 0.01}
 MOST_PASSES = {"crf": 14, "ssvm": 12}  # of folds
 
@@ -70,7 +70,7 @@ class Challenger:
     """A recipe with settings that may replace the fixed rule.
 
     needed:       its lead after all folds
-    after, least: the challenger of which it is a variant, and the lead that this one must have after one fold
+    after, least: the challenger of which it is a variant, and the lead which that challenger needs after one fold
     """
 
     recipe: str
@@ -96,7 +96,7 @@ BY_LABEL = ("greedy", "easiest-first")
 DEAR = (("ssvm", "C"), ("crf", "c1"))
 
 # Work is counted in nanoseconds of the machine on which these constants were fitted.
-BUDGET = 6.5  # trainings of what is chosen, on all the data, without the last one
+BUDGET = 6.5  # trainings of the winner on all the data, not counting the final one
 ENCODING = 7_000.0  # per token
 # Per token and pass, and in addition per label; how many passes a training takes at most, approximately.
 WORK: Mapping[str, tuple[float, float, int]] = {
@@ -106,8 +106,8 @@ WORK: Mapping[str, tuple[float, float, int]] = {
     "easiest-first": (900.0, 35.0, 10),
 }
 OTHER_WORK = (600.0, 60.0, 20)
-# Models of halves are unlike the model of all the data. If the choice cost at most CHEAP trainings, more models, of
-# larger parts, are trained to calibrate on.
+# Models trained on halves differ from the model trained on all the data. If the choice cost at most CHEAP trainings,
+# more models are trained on larger parts for calibration.
 CHEAP, CALIBRATION_FOLDS = 4.2, 3
 
 Held = tuple[TaggingModel, TokenTable]

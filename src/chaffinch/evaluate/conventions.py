@@ -29,7 +29,7 @@ _STARTS, _ENDS, _INSIDE = 1, 2, 4
 class Convention:
     """One definition of a span.
 
-    loose:    a span ends wherever the table says so; otherwise only if it also started and continued by the table
+    loose:    a span ends wherever the table says so; if not loose, only if it also started and continued by the table
     streamed: spans are counted at their start and compared in one pass over the tokens, as in conlleval
     outside:  the type of an O between sentences; first: the type before the first sentence
     allowed:  the prefixes that may occur, if not all

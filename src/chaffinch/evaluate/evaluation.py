@@ -34,7 +34,7 @@ class Evaluation:
     """The scores of an output file, with the requested comparisons.
 
     seen:       scores of the words that occur in the training file and of those that do not
-    comparison: our output against another one, by score
+    comparison: our output against another one, for each score
     confidences: the probabilities of answers, if the output has any
     """
 
@@ -202,6 +202,6 @@ def verdict(evaluation: Evaluation) -> str:
         )
     better = (c.difference > 0) != (key in ERRORS)
     return (
-        f"By {title_of(key)} the output is {'better' if better else 'worse'} than {other}: "
+        f"The output is {'better' if better else 'worse'} than {other} in {title_of(key)}: "
         f"{c.ours:.4f} against {c.other:.4f}, p = {c.p_swap:.3f}."
     )

@@ -55,7 +55,7 @@ class LabelSets:
         return cls(labels, *tables)
 
     def tally(self) -> Tally:
-        """One row per document: gold, predicted and correct of each label; whether all are correct; and one."""
+        """One row per document: gold, predicted and correct of each label, whether all are correct, and a 1."""
         both = self.y & self.y_hat
         each = np.stack([self.y, self.y_hat, both], axis=2).reshape(len(self.y), -1)
         exact = (self.y == self.y_hat).all(axis=1, keepdims=True)
@@ -114,7 +114,7 @@ class LabelSetOutputs(DocumentOutputs):
         return sides[0].scores(), [side.tally() for side in sides]
 
     def confidences(self) -> Confidences | None:
-        """The probability of each predicted label, if the output has probabilities of labels (predict --json)."""
+        """The probability of each predicted label, if the output has one for all of them (predict --json)."""
         p, right = [], []
         for gold, d in zip(self.gold, self.outputs[0], strict=True):
             for label in predicted_labels(d):

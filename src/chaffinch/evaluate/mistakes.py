@@ -45,10 +45,10 @@ def mistake_name(gold: str, predicted: str) -> str:
     """The name of an error: between two types, or between a type and none.
 
     >>> mistake_name("PER", "LOC"), mistake_name(NONE, "PER"), mistake_name("PER", "PER")
-    ('PER taken for LOC', 'PER where there is none', 'PER with other bounds')
+    ('PER taken for LOC', 'spurious PER', 'PER with other bounds')
     """
     if gold == NONE:
-        return f"{predicted} where there is none"
+        return f"spurious {predicted}"
     if predicted == NONE:
         return f"{gold} missed"
     return f"{gold} with other bounds" if gold == predicted else f"{gold} taken for {predicted}"

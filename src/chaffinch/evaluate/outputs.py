@@ -40,7 +40,7 @@ class Scores(Protocol):
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules by which tags are scored; None: inferred from the tags."""
+    """The rules by which tags are scored; ``auto`` and None: inferred from the tags."""
 
     convention: str = "auto"
     scheme: str | None = None
@@ -83,7 +83,7 @@ class Outputs(ABC):
 
     @classmethod
     def reads(cls, path: str | Path, format: str | None) -> bool:
-        """Whether ``of_files`` reads files of this kind, which are not read as documents."""
+        """Whether ``of_files`` reads this file; otherwise it is read as documents."""
         return False
 
     detected: ClassVar[bool] = True  # whether format detection recognises its files
@@ -93,7 +93,7 @@ class Outputs(ABC):
         cls, paths: Sequence[str | Path], formats: Sequence[str], told: Sequence[dict[str, Any]]
     ) -> "Outputs":
         """Gold and outputs from files; a single file must hold both."""
-        raise TypeError(f"{cls.__name__} has no files that are not read as documents")
+        raise TypeError(f"{cls.__name__} is read from documents, not from files of its own")
 
     @classmethod
     def holds(cls, documents: Sequence[Document]) -> bool:
@@ -218,7 +218,7 @@ def _format_like(gold: Format, path: str | Path) -> str:
         return gold.name
     if has_tags(seen) and "spans" in gold.carries:
         raise DataError(
-            f"{display_name(path)}: holds tags in columns, and the gold file is of the format {gold.name}; "
+            f"{display_name(path)}: has tags in columns, but the gold file has the format {gold.name}; "
             f"convert it to that format: chaffinch convert {path} OUT --to {gold.name}"
         )
     return seen.name if has_tags(seen) == has_tags(gold) else gold.name

@@ -65,7 +65,7 @@ def _headline(evaluation: Evaluation) -> Html:
     return join(
         cards(boxes),
         paragraph(
-            f"{description(evaluation)}. Below each score its {evaluation.confidence:g}% bootstrap interval."
+            f"{description(evaluation)}. Below each score is its {evaluation.confidence:g}% bootstrap interval."
         ),
     )
 
@@ -75,15 +75,19 @@ def calibration_section(found: Mapping[str, Any]) -> Iterable[Html]:
     unit = found["unit"]
     yield cards(
         [
-            ("calibration error", f"{found['error']:.4f}", "mean gap of confidence and accuracy, 0 is best"),
+            (
+                "calibration error",
+                f"{found['error']:.4f}",
+                "mean gap between confidence and accuracy, 0 is best",
+            ),
             ("Brier score", f"{found['brier']:.4f}", "mean of (probability - right)², 0 is best"),
         ]
     )
     yield figure(
         reliability(f"Reliability of the probabilities of {unit}", found["bins"]),
-        f"Each point is a bin of {unit} with similar probabilities: on the dashed diagonal they are right as often as "
-        f"their probability says, below it less often. Whiskers are 95 % intervals of the accuracy; the columns show "
-        f"how many {unit} each bin has.",
+        f"Each point is a bin of {unit} with similar probabilities. On the dashed diagonal, accuracy equals "
+        "probability; below it, accuracy is lower. Whiskers are 95 % intervals of the accuracy; the columns show the "
+        f"number of {unit} in each bin.",
     )
     yield table(
         ("probability", "right", unit),
@@ -112,7 +116,7 @@ def _comparison(evaluation: Evaluation) -> Iterable[Html]:
     yield table(("score", "ours", "other", "difference", "interval", "p (swap)", "p (bootstrap)"), rows)
     yield paragraph(
         "p (swap): how often swapping the outputs of random sentences makes a difference at least as large. "
-        "p (bootstrap): share of the bootstrap samples in which the better one is not better."
+        "p (bootstrap): fraction of the bootstrap samples in which the better output is not better."
     )
 
 
@@ -146,7 +150,7 @@ def _confusion_map(found: Confusions) -> Html:
     errors = confusion - np.diag(confusion.diagonal())
     weight = errors.sum(axis=0) + errors.sum(axis=1)
     kept = sorted(np.argsort(-weight, kind="stable")[:LARGEST_MAP].tolist())
-    some = f" The {len(kept)} with most errors of {len(names)}." if len(kept) < len(names) else ""
+    some = f" Only the {len(kept)} of {len(names)} with the most errors." if len(kept) < len(names) else ""
     chosen = [names[i] for i in kept]
     cells = confusion[np.ix_(kept, kept)].tolist()
     drawn = heat_map(f"Confusion matrix by {found.what}", chosen, chosen, cells, "predicted", "gold", True)

@@ -27,10 +27,10 @@ CONLLU = "conllu"
 NOTHING = "_"  # a cell without a probability
 SURENESS = "Probability="  # in the last column of CoNLL-U
 SPANS_NOTE = (
-    "Each gold span with the predicted one that shares most words with it; (none) is a span that was missed or "
-    "invented. Equal type does not mean equal bounds."
+    "Each gold span is paired with the predicted span that shares most words with it; (none) stands for a missed or "
+    "spurious span. Spans of the same type may have different bounds."
 )
-TAGS_NOTE = "Tokens whose tag is wrong: gold in rows, predicted in columns."
+TAGS_NOTE = "Tokens with a wrong tag: gold in rows, predicted in columns."
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ SAMPLES: dict[str, Sample] = {
         ingredients,
     ),
     "posts": Sample(
-        "short posts: who is spoken of, and how; the clue may be far away, negated or ironic",
+        "short posts with entities and their sentiment; the clue may be far away, negated or ironic",
         "tag spans",
         (".conll", ".in", ".out"),
         _sizes(2500, 500),
@@ -74,14 +74,14 @@ SAMPLES: dict[str, Sample] = {
         reviews,
     ),
     "topics": Sample(
-        "club notices of several paragraphs over twenty topics, with misleading headers and quotes",
+        "club notices of several paragraphs on twenty topics, with misleading headers and quotes",
         "classify texts",
         (".csv",),
         _sizes(1600, 400),
         topics,
     ),
     "questions": Sample(
-        "questions and the kind of answer they want: six types, each with finer ones",
+        "questions with the type of their answer: six coarse types, each with finer ones",
         "classify texts",
         (".csv",),
         _sizes(2000, 400),
@@ -102,7 +102,7 @@ SAMPLES: dict[str, Sample] = {
         pairs,
     ),
     "quotations": Sample(
-        "words in and out of quotation marks that look the same on both sides: hidden states remember",
+        "words inside and outside quotation marks, for models with hidden states",
         "tag tokens",
         (".conll",),
         _sizes(300, 100),

@@ -69,7 +69,7 @@ def _check_free(targets: list[tuple[str, Path, Writer]], force: bool) -> None:
     there = [path for _, path, _ in targets if path.exists()]
     if there and not force:
         more = f" and {len(there) - 1} more" if len(there) > 1 else ""
-        raise DataError(f"{there[0]}{more}: already there; choose another folder, or overwrite with --force")
+        raise DataError(f"{there[0]}{more}: already exists; choose another folder, or overwrite with --force")
 
 
 def _make(folder: Path) -> None:
@@ -78,7 +78,7 @@ def _make(folder: Path) -> None:
     except (FileExistsError, NotADirectoryError):
         raise DataError(f"{folder}: is a file, expected a folder") from None
     except OSError as e:
-        raise DataError(f"{folder}: cannot be made: {e.strerror}") from None
+        raise DataError(f"{folder}: cannot be created: {e.strerror}") from None
 
 
 def _write_letters(documents: list[Document], path: Path) -> None:
@@ -108,7 +108,7 @@ _WRITERS: dict[str, tuple[str, Writer]] = {
     "quotations": (".conll", partial(columns.write, columns=(WORD, LABEL))),
 }
 
-# The layout of a course on hidden Markov models: token and tag separated by one space, with the tags held back.
+# The layout of a course on hidden Markov models: token and tag separated by one space; .in files have no tags.
 _COURSE: list[tuple[str, str, Writer]] = [
     ("train", "train", _TAGGED),
     ("dev", "dev.in", _WORDS),

@@ -116,7 +116,7 @@ class _Kitchen:
         return quantity + size + spoon + of + name
 
     def herb_line(self, kind: str) -> list[Word]:
-        """A large handful of chopped mint: here chopped prepares, and large is a size."""
+        """A large handful of chopped mint: here chopped is a preparation, and large a size."""
         herb = _name(self.chance.favour(self.herbs))
         fresh = [("fresh", "JJ", "NAME")] if self.chance.happens(0.3) else []
         chopped = self.prep_first(kind) if self.chance.happens(0.45) else []
@@ -127,7 +127,7 @@ class _Kitchen:
         return self.count(1) + unit + fresh + herb
 
     def tinned_line(self, kind: str) -> list[Word]:
-        """1 can (400 g) chopped tomatoes: here chopped is what they are called."""
+        """1 can (400 g) chopped tomatoes: here chopped is part of the name."""
         count = self.chance.between(1, 2)
         pack = self.chance.favour(pantry.PACKS)
         unit: list[Word] = [(_plural(pack) if count > 1 else pack, "NN" if count == 1 else "NNS", "UNIT")]

@@ -1,4 +1,4 @@
-"""Words inside and outside quotation marks that look the same on both sides: a model must remember the last one."""
+"""Words inside and outside quotation marks. Opening and closing marks are the same: a model must remember the last."""
 
 from chaffinch.samples.chance import SEED, Chance, phrases, vocabulary
 from chaffinch.text.document import Document

@@ -144,7 +144,7 @@ PEOPLE = phrases("""
 
 
 def topics(n: int = 1500, seed: int = SEED, split: str = "train", careful: bool = False) -> list[Document]:
-    """``n`` documents of several paragraphs over twenty topics; the label is the topic.
+    """``n`` documents of several paragraphs on twenty topics; the label is the topic.
 
     Related topics share words, the subject line may be left over from another thread, and quoted text (after ``>``)
     may come from another club.

@@ -35,12 +35,13 @@ class Certificate:
     def threshold(self, precision: float, *, risk: float = 0.1) -> float:
         """The lowest probability above which at least a fraction ``precision`` of the answers is correct.
 
-        Learn-then-test, fixed sequences from several starts (Angelopoulos et al. 2021). The starts are the thresholds
-        that 2, 4, 8 ... times as many answers pass as the smallest number for which the test can reject. From each
-        start, the exact binomial test of "precision(t) < precision" at the level risk / number of starts is applied to
-        lower and lower thresholds until one is not rejected; the result is the lowest rejected threshold. Starts
-        depend on scores alone, not on which answers are correct. With a probability of at least 1 - risk over the draw
-        of the out-of-fold answers, the answers on data of the same distribution have the requested precision.
+        Learn-then-test, fixed sequences from several starts (Angelopoulos et al. 2021). Let m be the smallest number
+        of answers for which the test can reject: the starts are the thresholds that 2m, 4m, 8m ... or all answers
+        pass. From each start, the exact binomial test of "precision(t) < precision" at the level risk / number of
+        starts is applied to lower and lower thresholds until one is not rejected; the result is the lowest rejected
+        threshold. Starts depend on scores alone, not on which answers are correct. With a probability of at least
+        1 - risk over the draw of the out-of-fold answers, the answers on data of the same distribution have the
+        requested precision.
 
         Raises ConfigError if no threshold can be certified.
         """
@@ -64,8 +65,8 @@ class Certificate:
         if lowest is None:
             raise ConfigError(
                 f"a precision of {precision:g} cannot be certified: {int(r[0])} of {int(n[0])} out-of-fold answers are "
-                f"right, and at least {2 * least} answers that are nearly all right are needed; ask for less, or train "
-                "on more data"
+                f"correct, and at least {2 * least} answers, nearly all of them correct, are needed; request a lower "
+                "precision, or train on more data"
             )
         return 0.0 if lowest == 0 else float(1 / (1 + np.exp(-LOWEST - lowest * (HIGHEST - LOWEST) / STEPS)))
 

@@ -83,7 +83,7 @@ def fitted_calibration(scores: NDArray[np.floating], y: NDArray[np.integer]) -> 
     """The calibration of decisions between labels, from held-out scores [T, Y] and labels [T].
 
     The temperature maximises the likelihood of the labels. Then slope and offset maximise the likelihood of whether
-    each top label is correct (Platt 1999), with a prior on leaving the probabilities as they are. Of several weights of
+    each top label is correct (Platt 1999), with a prior towards unchanged probabilities. Of several weights of
     the prior, the one with the best leave-one-out likelihood is used: a line that only fits noise is not kept.
 
     >>> scores = np.tile([[1.0, 0.0, 0.0]], (100, 1))
@@ -106,8 +106,8 @@ def fitted_label_calibration(scores: NDArray[np.floating], given: NDArray[np.boo
 
 
 PULL = 1.0  # weight of the prior on slope 1 and offset 0, in decisions: a few decisions change little
-PULLS = (PULL, 10.0, 100.0, 1e3, 1e6)  # the same if it is chosen; the last leaves the line as it is
-FEW_DECISIONS = 100  # fewer are too few to choose
+PULLS = (PULL, 10.0, 100.0, 1e3, 1e6)  # candidates for this weight; the last changes nothing
+FEW_DECISIONS = 100  # with fewer, the weight is PULL
 
 
 def _shrunk_line(x: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[float, float]:

@@ -93,7 +93,7 @@ class Confidence:
         return float(self.to_honest(np.array([self.certificate.threshold(precision, risk=risk)]))[0])
 
     def as_dict(self) -> dict[str, Any]:
-        """Its results in numbers: errors, the Brier score, the number of decisions, and the bins."""
+        """The figures: errors, the Brier score, the number of decisions, and the bins."""
         return {name: getattr(self, name) for name in FACTS} | {"bins": [list(one) for one in self.bins]}
 
     def packed(self) -> Packed:
@@ -135,7 +135,7 @@ def _are_bins(found: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Sections(Saved):
-    """The sections of a calibration: its facts, the knots of the map, and how many decisions are given and right."""
+    """The sections of a calibration: its facts, the knots of the map, and the counts of given and correct decisions."""
 
     unit: str = fact(str, group=DETAILS, check=UNITS.__contains__, expected=f"one of {', '.join(UNITS)}")
     folds: int = fact(int, group=DETAILS)

@@ -14,8 +14,8 @@ from chaffinch.trust.word_evidence import Forms, Grouping, TextPieces, by_kind, 
 TOP, TOP_OF_MANY = 8, 3
 GROUPS = ("word", "kind")
 LEGEND = (
-    "Green speaks for the answer, red for its rival. The bars of a decision add up to how far the answer is ahead; "
-    "a feature of several words colours them all. Hover over a bar for its value and its weights."
+    "Green supports the answer, red its rival. The bars of a decision add up to the margin of the answer; "
+    "a feature of several words colours all of them. Hover over a bar for its value and its weights."
 )
 
 
