@@ -156,7 +156,7 @@ FAULTS = {
     "prodigy with a token elsewhere": (
         "prodigy",
         prodigy(tokens=[{"text": "left", "start": 0, "end": 4, "id": 0}]),
-        r":1: tokens 1: the token \"left\" is not what the text has",
+        r":1: tokens 1: the token \"left\" differs from the text",
     ),
     "prodigy with other token positions": (
         "prodigy",
@@ -383,9 +383,9 @@ def arrays(**changed: object) -> dict[str, object]:
         ({"pixels": np.array([{}], dtype=object)}, "expected pixels to be uint8"),
         ({"labels": np.full(3, 26, np.uint8)}, "labels must be 0 to 25, found 26"),
         ({"word_offsets": np.array([0, 3], np.int32)}, "expected 3 word_offsets"),
-        ({"word_offsets": np.array([0, 4, 3], np.int32)}, "must rise from 0 to 3"),
-        ({"word_offsets": np.array([1, 2, 3], np.int32)}, "must rise from 0 to 3"),
-        ({"word_offsets": np.array([-1, 0, 3], np.int32)}, "must rise from 0 to 3"),
+        ({"word_offsets": np.array([0, 4, 3], np.int32)}, "must increase strictly from 0 to 3"),
+        ({"word_offsets": np.array([1, 2, 3], np.int32)}, "must increase strictly from 0 to 3"),
+        ({"word_offsets": np.array([-1, 0, 3], np.int32)}, "must increase strictly from 0 to 3"),
     ],
 )
 def test_letter_archives_are_checked_before_use(

@@ -50,7 +50,7 @@ def test_the_label_goes_to_the_attribute_that_it_is(tmp_path: Path) -> None:
     (made,) = docbin.read(tmp_path / "f.spacy")
     assert made.spans == [Span("PER", 0, 3)]
     with pytest.raises(
-        ConfigError, match=r"f.spacy: there is nothing called 'xpos' to learn; there is 'ents'"
+        ConfigError, match=r"f.spacy: there is no annotation 'xpos' to learn; the file has 'ents'"
     ):
         list(docbin.read(tmp_path / "f.spacy", label="xpos"))
 
@@ -133,7 +133,7 @@ def test_damage_beneath_the_compression_is_refused_in_one_line(tmp_path: Path) -
             refused.append(str(e))
     assert len(refused) > 200
     for said in refused:
-        assert said.startswith(f"{path}: is not a sound DocBin"), said
+        assert said.startswith(f"{path}: is not a valid DocBin"), said
         assert "\n" not in said, said
 
 

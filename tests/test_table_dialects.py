@@ -107,7 +107,7 @@ def test_classes_of_whole_texts_have_their_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("tags", "message"),
     [
-        ([[1, 2], [0]], "row 1: 3 tokens and 2 of 'ner_tags'"),
+        ([[1, 2], [0]], "row 1: 3 tokens, but 'ner_tags' has 2"),
         ([[9, 2, 0], [0]], "row 1: class 9 in column 'ner_tags'"),
     ],
 )

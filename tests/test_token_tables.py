@@ -54,7 +54,7 @@ def test_another_list_is_learnt_if_named(tmp_path):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ('{"tokens": ["a", "b"], "tags": ["X"]}', ":2: 2 tokens and 1 of 'tags'"),
+        ('{"tokens": ["a", "b"], "tags": ["X"]}', ":2: 2 tokens, but 'tags' has 1"),
         ('{"tokens": ["a", 3], "tags": ["X", "Y"]}', ":2: expected 'tokens' to be a list of words"),
         ('{"tokens": ["a"], "tags": [null]}', ":2: token 1 has no value in 'tags'"),
         ('{"tokens": "a", "tags": ["X"]}', ":2: expected 'tokens' to be a list of words"),

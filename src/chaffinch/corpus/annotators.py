@@ -1,10 +1,10 @@
 """Texts with several annotators: their agreement, and which of their annotations is learnt.
 
-    span F1        2 |A and B| / (|A| + |B|) over the exact spans of every two annotators of a text
+    span F1        2 |A and B| / (|A| + |B|) over the exact spans of each pair of annotators of a text
     Cohen's kappa  (p - e) / (1 - e)   p: share of tokens, or texts, on which two annotators agree
                                        e: the share expected if each labelled at random by their own proportions
 
-Kappa is computed for every two annotators and averaged by the number of tokens (texts) that both labelled.
+Kappa is computed for each pair of annotators and averaged, weighted by the number of tokens (texts) that both labelled.
 """
 
 from collections import Counter

@@ -50,7 +50,7 @@ class DelimitedOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class CsvOptions(DelimitedOptions):
-    """The same, and the delimiter."""
+    """The options of delimited rows, and the delimiter of CSV."""
 
     delimiter: str | None = knob(
         None, "separator of cells; by default detected from the header: , ; | or a tab"
@@ -99,7 +99,7 @@ def write_csv(
 ) -> None:
     """Rows ``label,text`` and further columns.
 
-    fields:   names of the further columns (``id`` or fields); by default what the first document has
+    fields:   names of the further columns (``id`` or fields); by default those of the first document
     labelled: whether there is a column of labels
     """
     with writing_text(path) as out:
@@ -131,12 +131,12 @@ def rows(
     losses: Losses | None = None,
     text: str | None = None,
 ) -> Iterator[tuple[int, list[str]]]:
-    """Number of the first line and cells of each row, the header among them; all have as many cells as it.
+    """The first line number and the cells of each row, header first; every row has as many cells as the header.
 
     delimiter: None: detected from the header, or from the line ``sep=;`` above it
-    text:      a name that the header has, if it is known
+    text:      the name of the text column, if it is known
 
-    A row that has another number of cells, or is not valid, is refused through the losses.
+    A row that is not valid, or has a different number of cells, is refused through the losses.
     """
     name = display_name(path)
     tally = losses if losses is not None else Losses()
@@ -223,7 +223,7 @@ def text_and_label(
 ) -> tuple[int, int | None]:
     """The indices of the columns of the text and of the label; a table without a text is refused.
 
-    lines: the header is the first line of the file, unless that is a document
+    lines: the table is a text file: the error names line 1 and says that it may be a document
     """
     at_text = column(name, header, text, TEXT_NAMES, "text")
     if at_text is None:
@@ -243,7 +243,7 @@ def own_names(d: Document) -> list[str]:
 
 
 def split_labels(cell: str, separator: str | None) -> list[str]:
-    """The labels in a cell: an empty one has none."""
+    """The labels in a cell; an empty cell has none."""
     if separator is None:
         return [cell] if cell else []
     return [label for label in cell.split(separator) if label]
@@ -359,7 +359,7 @@ CSV = Format(
     read=read_csv,
     write=write_csv,
     carries=frozenset({"text", "labels", "id", "fields"}),
-    # By its ending if nothing else: the reader then reports what is wrong.
+    # The ending alone suffices: the reader then reports what is wrong.
     looks_like=lambda name, head: name.endswith(".csv") or _has_text_column(b",;|")(name, head),
     options=CsvOptions,
 )

@@ -3,9 +3,9 @@
     zlib of MessagePack {version, attrs, tokens: uint64 [T, attrs], spaces: bool [T], lengths: int32 [N], strings, cats,
                          flags, span_groups}
 
-Strings are 64-bit numbers (:mod:`chaffinch.corpus.spacy_strings`), whose texts are among ``strings``. White space
-tokens are part of the text, not tokens. A doc with sentences and without categories is read as its sentences, whose
-group is the number of the doc; sentences of one group are written as one doc, with a space between them.
+Strings are stored as 64-bit numbers (:mod:`chaffinch.corpus.spacy_strings`); ``strings`` lists their texts. White
+space tokens become part of the text, not tokens. A doc with sentences and without categories is read as one document
+per sentence, with the doc's number as their group; sentences of one group are written as one doc, with a space between.
 """
 
 import struct
@@ -34,7 +34,7 @@ from chaffinch.text.schemes import BIO, scheme_of
 from chaffinch.text.tokens import tokenised
 
 ENTITIES = "ents"
-# The columns of tokens, by the names that CoNLL-U has for them, and spaCy's attributes.
+# The columns of tokens: their names in CoNLL-U, and spaCy's attributes.
 COLUMNS = {"xpos": "TAG", "upos": "POS", "lemma": "LEMMA", "feats": "MORPH"}
 NOTHING = "_"  # in a column, a token without a value
 GROUP = "sc"  # the span group that spaCy's span categorizer uses
@@ -49,8 +49,8 @@ class DocBinOptions:
 
     label: str | None = knob(
         None,
-        "what to learn: ents, the name of a span group, xpos, upos, lemma, feats, or '' for nothing; by default the "
-        "first of ents, the group sc, xpos and upos that the file has",
+        "annotation to learn: ents, the name of a span group, xpos, upos, lemma, feats, or '' for none; by default the "
+        "first that the file has of ents, the span group sc, xpos and upos",
     )
 
 
@@ -71,11 +71,11 @@ def read(path: str | Path, *, losses: Losses | None = None, **settings: Any) -> 
                 raise ValueError(f"doc {number + 1}: {e}") from None
             yield from made
     except zlib.error:
-        raise DataError(f"{name}: is not a DocBin: it is not compressed by zlib, or was cut") from None
+        raise DataError(f"{name}: is not a DocBin: it is not compressed by zlib, or is truncated") from None
     except ConfigError as e:
         raise ConfigError(f"{name}: {e}") from None
     except _FAULTS as e:
-        raise DataError(f"{name}: is not a sound DocBin: {cut(str(e))}") from None
+        raise DataError(f"{name}: is not a valid DocBin: {cut(str(e))}") from None
 
 
 def write(documents: Iterable[Document], path: str | Path) -> None:
@@ -107,8 +107,8 @@ _FAULTS = (ValueError, TypeError, LookupError, AttributeError, OverflowError, st
 class _Docs:
     """The content of a file, its sizes checked.
 
-    values: by the name of an attribute uint64 [T]
-    texts:  the strings by their numbers
+    values: uint64 [T] for each attribute
+    texts:  each number's string
     """
 
     values: Mapping[str, NDArray[np.uint64]]
@@ -129,7 +129,7 @@ class _Docs:
         lengths = np.frombuffer(content["lengths"], "<i4").astype(np.int64)
         T, N = int(lengths.sum()), len(lengths)
         if "ORTH" not in attributes or len(set(attributes)) < len(attributes):
-            raise ValueError("its attributes lack the words, or name one twice")
+            raise ValueError("ORTH is missing from its attributes, or an attribute is listed twice")
         if (lengths < 0).any() or len(tokens) != T * len(attributes) or len(spaces) != T:
             raise ValueError(
                 f"{N} docs of {T} tokens do not fit {len(tokens)} values and {len(spaces)} spaces"
@@ -153,7 +153,7 @@ class _Docs:
 
     @cached_property
     def annotations(self) -> list[str]:
-        """What the file has of entities, span groups and columns."""
+        """The entities, span groups and columns that the file has."""
         iob = self.values.get("ENT_IOB", np.zeros(0))
         entities = [ENTITIES] if np.isin(iob, (BEGIN, INSIDE)).any() else []
         groups = sorted({key for one in self.groups for key in one})
@@ -163,13 +163,13 @@ class _Docs:
         return [*entities, *groups, *columns]
 
     def chosen(self, label: str | None) -> str:
-        """What to learn: the annotation asked for, or the first that the file has."""
+        """The annotation to learn: the given one, or the first that the file has."""
         have = self.annotations
         if label is None:
             return next((name for name in (ENTITIES, GROUP, "xpos", "upos") if name in have), "")
         if label and label not in have:
             raise ConfigError(
-                f"there is nothing called {label!r} to learn; there is {listed(have) or 'nothing'}"
+                f"there is no annotation {label!r} to learn; the file has {listed(have) or 'none'}"
             )
         return label
 
@@ -212,7 +212,7 @@ class _Docs:
         texts, found = self.texts, self.values[attribute][a:b].tolist()
         missing = next((value for value in found if value not in texts), None)
         if missing is not None:
-            raise ValueError(f"{attribute} has the value {missing}, which no string of the file gives")
+            raise ValueError(f"{attribute} has the value {missing}, which is not among the file's strings")
         return [texts[value] for value in found]
 
     def runs(
@@ -257,18 +257,18 @@ class _Docs:
         found: list[tuple[str, int, int, float | None]] = []
         for i, (_, _, label, start, end, _, _) in enumerate(spans):
             if not 0 <= start < end <= T:
-                raise ValueError(f"a span runs from token {start} to {end}, and there are {T}")
+                raise ValueError(f"a span runs from token {start} to {end}, but the doc has {T} tokens")
             if label not in self.texts:
-                raise ValueError(f"a span has the label {label}, which no string of the file gives")
+                raise ValueError(f"a span has the label {label}, which is not among the file's strings")
             score = scores[i] if scores is not None and len(scores) == len(spans) else None
             found.append((self.texts[label], start, end, score))
         return found
 
 
 class _Made:
-    """The content of a file in the making.
+    """Collects the content of a file to write.
 
-    columns: the columns to write   ents: whether spans are entities   groups: whether they are in the group ``sc``
+    columns: the columns to write   ents: write spans as entities   groups: write spans to the span group ``sc``
     """
 
     def __init__(self, columns: Sequence[str], ents: bool, groups: bool) -> None:
@@ -281,7 +281,7 @@ class _Made:
         self.strings: set[str] = {""}
 
     def add(self, sentences: Sequence[Document]) -> None:
-        """One doc of one document, or of sentences of one group."""
+        """Add one doc: a document, or the sentences of one group."""
         first = len(self.rows)
         spans: list[list[Any]] = []
         for n, d in enumerate(sentences):
@@ -313,7 +313,7 @@ class _Made:
 
     def _add_sentence(self, d: Document, first: int, spans: list[list[Any]], *, starts: bool) -> None:
         at, begun = 0, False
-        places: list[int] = []  # of the tokens among the rows
+        places: list[int] = []  # the row of each token
         for t, token in enumerate(d.tokens):
             self._add_space(d, at, token.start, first + len(places) > 0 or bool(at))
             places.append(len(self.rows))
@@ -336,7 +336,7 @@ class _Made:
             spans.append([_SPAN.pack(0, 0, string_number(s.label), a, b, s.start, s.end), s.score])
 
     def _add_space(self, d: Document, start: int, end: int, follows: bool) -> None:
-        """White space between two tokens: one space belongs to the token before, more is a token of its own."""
+        """Add the white space between two tokens: one space belongs to the token before, the rest is a token."""
         gap = d.text[start:end]
         if gap and not gap.isspace():
             raise DataError(f"the text {cut(gap)!r} is in none of the tokens, so a DocBin cannot carry it")
@@ -409,7 +409,7 @@ def _categories_of(sentences: Sequence[Document]) -> dict[str, float]:
 
 
 def _sentences(d: Document, begins: list[int], group: str) -> Iterable[Document]:
-    """The sentences of a doc, by the characters at which they begin."""
+    """The sentences of a doc; ``begins`` holds the character offsets of their beginnings."""
     bounds = sorted({0, *begins})
     if len(bounds) == 1:
         return [d]
@@ -439,7 +439,7 @@ def _sentences(d: Document, begins: list[int], group: str) -> Iterable[Document]
 
 
 def _renamed(d: Document, name: str) -> Document:
-    """The document with its tags as the column of this name, instead of one that it may have."""
+    """The document with its tags in the column of this name, replacing any column of that name."""
     if LABEL not in d.columns:
         return d
     others = {key: cells for key, cells in d.columns.items() if key not in (LABEL, name)}

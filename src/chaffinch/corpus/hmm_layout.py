@@ -24,7 +24,7 @@ TOKENS_ONLY = ".in"
 class HmmLayoutOptions:
     """Whether the lines have tags, if the file's name does not say."""
 
-    tags: bool | None = knob(None, "lines end in a tag; by default all but those of .in files do")
+    tags: bool | None = knob(None, "whether lines end in a tag; by default they do, except in .in files")
 
 
 def read(path: str | Path, *, losses: Losses | None = None, **settings: Any) -> Iterator[Document]:
@@ -58,12 +58,12 @@ def write(sentences: Iterable[Document], path: str | Path, *, tags: bool | None 
                     raise DataError(f"sentence {number}, token {t + 1} {shown(token.text)}: {why}")
             text = "\n".join(lines) + "\n\n"
             if number == 1 and text.startswith("\ufeff"):
-                text = "\ufeff" + text  # the reader removes one
+                text = "\ufeff" + text  # the reader removes one byte order mark
             stream.write(encoded(text, number))
 
 
 def looks_like(name: str, head: bytes) -> bool:
-    """Named ``train``, ``*.in`` or ``*.out``, no tabs, and hardly a line with more than one space."""
+    """Named ``train``, ``*.in`` or ``*.out``, no tabs, and at most a tenth of the lines with more than one space."""
     if name not in ("train", "dev", "test") and not name.endswith((".in", ".out")):
         return False
     rows = [row for row in head.split(b"\n")[:200] if row]

@@ -17,13 +17,13 @@ from chaffinch.errors import DataError
 from chaffinch.files import display_name, reading, without_packing
 from chaffinch.text.document import ValueLabel
 
-# How much of an unexpected value a message shows.
+# Characters of an unexpected value that a message shows.
 SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A JSON object and its place (``posts.jsonl:12`` or ``tasks.json: item 3``); its line if it has its own.
+    """A JSON object and its place (``posts.jsonl:12`` or ``tasks.json: item 3``); ``line`` if it has its own.
 
     >>> r = Record("posts.jsonl:12", {"text": "ok", "start": "4"})
     >>> r.string("text")
@@ -64,7 +64,7 @@ class Record:
         raise self._refusal(key, "a finite number", found)
 
     def array(self, key: str) -> list[Any]:
-        """A list; one that is absent or null is empty."""
+        """A list; empty if the key is absent or null."""
         found = self.value.get(key)
         if found is None:
             return []
@@ -80,7 +80,7 @@ class Record:
         raise self._refusal(key, "an object", found)
 
     def records(self, key: str) -> Iterator["Record"]:
-        """A list of objects; one that is absent or null is empty."""
+        """A list of objects; empty if the key is absent or null."""
         for i, item in enumerate(self.array(key), start=1):
             place = f"{self.where}: {key} {i}"
             if not isinstance(item, dict):
@@ -88,12 +88,12 @@ class Record:
             yield Record(place, item)
 
     def identifier(self, key: str) -> str | int | None:
-        """A string or a whole number as it is, another number as a string, or None if there is none."""
+        """A string or a whole number unchanged, another number as a string; None if absent."""
         found = self.value.get(key)
         return found if isinstance(found, int) and not isinstance(found, bool) else self.scalar(key)
 
     def scalar(self, key: str) -> str | None:
-        """A string, a number or truth value as a label that remembers it, or None if there is none."""
+        """A string; a number or truth value becomes a label that keeps the value; None if absent."""
         found = self.value.get(key)
         if found is None:
             return None
@@ -119,7 +119,7 @@ def line_records(path: str | Path, losses: Losses | None = None) -> Iterator[Rec
 
 
 def records(path: str | Path, losses: Losses | None = None) -> Iterator[Record]:
-    """Objects one per line (streamed) or as one JSON array or object (loaded whole), as the file begins."""
+    """Objects, one per line (streamed) or in one JSON array or object (loaded whole); the file's start decides."""
     with reading(path) as stream:
         head, number = b"", 0
         while not head.strip():
@@ -151,7 +151,7 @@ def compact(value: Any) -> str:
 
 @contextmanager
 def writing_json(out: IO[str], path: str | Path) -> Iterator[Callable[[Any], None]]:
-    """A function that writes one value more: on a line of its own, or into one array if the name ends in .json."""
+    """A function that writes one more value: on its own line, or into one array if the name ends in .json."""
     array = without_packing(Path(path).name).endswith(".json")
     count = 0
 
@@ -247,4 +247,4 @@ def _check_characters(where: str, value: Any) -> None:
             if "\0" in item:
                 raise DataError(f"{where}: a string holds a NUL character (\\u0000)")
             if any("\ud800" <= c <= "\udfff" for c in item):
-                raise DataError(f"{where}: a string holds half a surrogate pair, which is no character")
+                raise DataError(f"{where}: a string holds half a surrogate pair, which is not a character")

@@ -41,7 +41,7 @@ class JsonOptions:
 def read(
     path: str | Path, *, text: str | None = None, label: str | None = None, losses: Losses | None = None
 ) -> Iterator[Document]:
-    """The documents of a file of JSON lines, whichever of the usual keys hold their labels or spans."""
+    """The documents of a file of JSON lines; labels and spans are found under their usual keys."""
     return accepted(line_records(path, losses), lambda r: document(r, losses, text=text, label=label), losses)
 
 
@@ -80,7 +80,7 @@ def _looks_like_spans(_name: str, head: bytes) -> bool:
 
 
 def _looks_like_documents(name: str, head: bytes) -> bool:
-    """By content, else by its ending: the reader then reports what is wrong."""
+    """By content, or by the ending alone: the reader then reports what is wrong."""
     first = first_object(head)
     return any(isinstance(first.get(key), str) for key in TEXT_KEYS) or name.endswith((".jsonl", ".ndjson"))
 

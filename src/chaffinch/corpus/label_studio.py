@@ -2,8 +2,7 @@
 
 An export is one JSON array and is loaded whole. If a task has several annotations, the document has the one marked
 as ground truth, else the first, and all of them as ``annotations``. A task without annotations, or whose annotations
-were all cancelled, is left out and counted. In a file without a single annotation the
-predictions of the tasks are read instead.
+were all cancelled, is left out and counted. If no task of a file has an annotation, predictions are read instead.
 """
 
 import re
@@ -69,11 +68,11 @@ def write(
 ) -> None:
     """Tasks to import, with annotations or with predictions.
 
-    annotated: a document without spans and labels counts as annotated; False: as not yet annotated
-    predicted: spans and labels are a model's; None: those that have scores or are marked so are
+    annotated: a document without spans and labels counts as annotated; False: it is not annotated yet
+    predicted: spans and labels are a model's; None: they are if they have scores or are marked as predicted
 
-    A prediction's score is the document's, else that of its least certain span, so sorting by score shows first what
-    needs review.
+    A prediction's score is the document's, else that of its least certain span, so sorting by score puts uncertain
+    tasks first.
     """
     with writing_text(path) as out, writing_json(out, "tasks.json") as put:
         for d in documents:
@@ -86,7 +85,7 @@ def _documents(
 ) -> Iterator[Document]:
     tasks = list(records(path, tally))
     kept = list(accepted(tasks, lambda task: (task, _kept(task, tally)), tally))
-    predicted = not any(given for _, given in kept)  # a file of predictions, not of people's work
+    predicted = not any(given for _, given in kept)  # a file of predictions, without human annotations
 
     def made(one: tuple[Record, list[Record]]) -> Document | None:
         task, given = one
@@ -135,7 +134,7 @@ def _predicted(d: Document, guess: Record, offsets: str, tally: Losses) -> Docum
         _annotate(d, result, offsets, tally)
     score = guess.number("score")
     if score != min((s.score for s in d.spans if s.score is not None), default=None):
-        d.score = score  # of its own, and not the least certain span's
+        d.score = score  # its own score, not that of its least certain span
     return d
 
 
@@ -195,7 +194,7 @@ def _annotate(d: Document, result: Record, offsets: str, tally: Losses) -> None:
 
 
 def _ends(value: Record, text: str, offsets: str) -> tuple[int, int]:
-    """The span in code points, checked against the text that the span says it covers."""
+    """The span in code points, checked against the span's own text."""
     if isinstance(value.value.get("start"), str):
         raise DataError(
             f"{value.where}: expected 'start' to be a character offset in plain text, "

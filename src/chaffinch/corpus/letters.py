@@ -5,7 +5,7 @@ Arrays of the archive, L letters in W words:
     pixels        uint8 [L, 128]   0 or 1, 16 rows of 8
     labels        uint8 [L]        0 = a ... 25 = z
     word_offsets  int32 [W+1]      word w is the letters word_offsets[w] .. word_offsets[w+1]
-    fold          uint8 [W]        which fold of the data the word belongs to
+    fold          uint8 [W]        the fold of the word
 """
 
 import io
@@ -65,14 +65,14 @@ def read(path: str | Path) -> Letters:
     except DataError:
         raise
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, OSError, struct.error) as e:
-        raise DataError(f"{name}: is not a whole NumPy archive (.npz): {cut(str(e))}") from None
+        raise DataError(f"{name}: is not a complete NumPy archive (.npz): {cut(str(e))}") from None
     letters = Letters(pixels, labels, word_offsets, fold)
     check(letters, name)
     return letters
 
 
 def write(letters: Letters, path: str | Path) -> None:
-    """The archive, compressed, the same bytes for the same letters."""
+    """Write a compressed archive; the same letters give the same bytes."""
     check(letters, "letters")
     with writing(path) as out, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in ("pixels", "labels", "word_offsets", "fold"):
@@ -92,7 +92,7 @@ def check(letters: Letters, name: str) -> None:
     if len(offsets) != W + 1:
         raise DataError(f"{name}: expected {W + 1} word_offsets for {W} words, found {len(offsets)}")
     if offsets[0] != 0 or offsets[-1] != L or (np.diff(offsets.astype(np.int64)) <= 0).any():
-        raise DataError(f"{name}: word_offsets must rise from 0 to {L}, one step per word")
+        raise DataError(f"{name}: word_offsets must increase strictly from 0 to {L}")
     if L and int(letters.pixels.max()) > 1:
         raise DataError(f"{name}: pixels must be 0 or 1, found {int(letters.pixels.max())}")
     if L and int(letters.labels.max()) >= LETTERS:
@@ -100,7 +100,7 @@ def check(letters: Letters, name: str) -> None:
 
 
 def _array(name: str, archive: zipfile.ZipFile, key: str, dtype: type, ndim: int) -> NDArray[Any]:
-    """One member, its header checked against its size before anything is allocated for it."""
+    """One array of the archive; its header and its size are checked before it is read."""
     try:
         info = archive.getinfo(f"{key}.npy")
     except KeyError:
@@ -111,9 +111,7 @@ def _array(name: str, archive: zipfile.ZipFile, key: str, dtype: type, ndim: int
         try:
             version = np.lib.format.read_magic(file)
             if version not in ((1, 0), (2, 0)):
-                raise DataError(
-                    f"{name}: {key} is in a version of NumPy's format that is not read here: {version}"
-                )
+                raise DataError(f"{name}: {key} is in an unsupported version of NumPy's format: {version}")
             read_header = (
                 np.lib.format.read_array_header_1_0
                 if version == (1, 0)

@@ -1,4 +1,4 @@
-"""MessagePack: values to bytes and back, for the part of it that JSON has, and bytes.
+"""MessagePack: values to bytes and back, limited to JSON's types and bytes.
 
 https://github.com/msgpack/msgpack/blob/master/spec.md. Extension types and time stamps are refused.
 """
@@ -97,7 +97,7 @@ class _Reader:
         return self.content[self.at - length : self.at]
 
     def check(self, length: int) -> None:
-        """Every value needs a byte at least, so that a false length cannot ask for much memory."""
+        """Refuse a length beyond the bytes that are left, so that a false length cannot claim memory."""
         if length > len(self.content) - self.at:
             raise ValueError(f"{length} more bytes expected, {len(self.content) - self.at} are left")
 

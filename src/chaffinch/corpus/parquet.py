@@ -66,7 +66,7 @@ def has_arrow() -> bool:
 
 
 def arrow_blocks(path: str | Path) -> Iterator[tuple[bytes, int]]:
-    """The batches of a table, each as a stream of Arrow, and the number of its first row, from 1."""
+    """Each batch of a table as an Arrow stream, and the number of its first row, from 1."""
     _, parquet = _arrow()
     if str(path) == STDIO:
         raise DataError("Parquet is read from its end and cannot come from standard input; name a file")
@@ -82,7 +82,7 @@ def arrow_blocks(path: str | Path) -> Iterator[tuple[bytes, int]]:
 
 
 def arrow_rows(content: bytes) -> list[bytes]:
-    """The rows of a stream of Arrow, each as one."""
+    """Each row of an Arrow stream as an Arrow stream of its own."""
     import pyarrow
 
     with pyarrow.ipc.open_stream(content) as found:
@@ -116,7 +116,7 @@ def _batches(stream: Any, parquet: Any) -> tuple[Any, Iterable[Any]]:
 
 
 def _checked(batches: Iterable[Any]) -> Iterator[Any]:
-    """Batches of an Arrow file, whose offsets pyarrow trusts unless it is told to check them."""
+    """Batches of an Arrow file, validated: by default pyarrow trusts their offsets."""
     for batch in batches:
         batch.validate(full=True)
         yield batch
@@ -162,7 +162,7 @@ def write(documents: Iterable[Document], path: str | Path, *, fields: Sequence[s
 
 
 def write_classes(documents: Iterable[Document], path: str | Path) -> None:
-    """A table as Hugging Face's ``datasets`` has them: Parquet, or an Arrow stream if the name ends in ``.arrow``.
+    """A table in the layout of Hugging Face's ``datasets``: Parquet, or an Arrow stream if the name ends in ``.arrow``.
 
     Sentences have ``tokens``, ``ner_tags`` (``tags`` if they mark no spans) and their further columns; other documents
     ``text`` and ``label``, or ``labels`` if one has several. Tags and labels are numbers of classes.
@@ -244,7 +244,7 @@ def class_names(metadata: Mapping[bytes, bytes]) -> dict[str, list[str]]:
         return {}
     found = {}
     for column, feature in features:
-        # A list of one feature stands for a list of it.
+        # A list with one feature means a list of that feature.
         inner = feature[0] if isinstance(feature, list) and feature else feature
         inner = inner.get("feature", inner) if isinstance(inner, dict) else None
         names = inner.get("names") if isinstance(inner, dict) else None
@@ -254,7 +254,7 @@ def class_names(metadata: Mapping[bytes, bytes]) -> dict[str, list[str]]:
 
 
 def _named(where: str, key: str, value: Any, names: list[str]) -> Any:
-    """The names of classes for their numbers; -1 means no label."""
+    """The class names of class numbers; -1 means no label."""
     if isinstance(value, list):
         return [_named(where, key, one, names) for one in value]
     if value is None or value == -1:
@@ -262,14 +262,12 @@ def _named(where: str, key: str, value: Any, names: list[str]) -> Any:
     if not isinstance(value, int):
         return value
     if not 0 <= value < len(names):
-        raise DataError(
-            f"{where}: class {value} in column {key!r}, but there are {len(names)} names of classes"
-        )
+        raise DataError(f"{where}: class {value} in column {key!r}, which has {len(names)} class names")
     return names[value]
 
 
 def _lists(name: str, schema: Any, label: str | None, classes: Mapping[str, Any]) -> Lists | None:
-    """The columns of tokens and tags, if the table is one of tokens."""
+    """The columns of tokens and tags; None if the table has no tokens."""
     lists = [field.name for field in schema if _is_list(field.type)]
     return token_lists(name, lists, [key for key in schema.names if key not in lists], label, classes)
 
@@ -297,7 +295,7 @@ def _plain_row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A cell as a JSON value; dates and the like are written out."""
+    """A cell as a JSON value; dates and other types become strings."""
     return (
         value
         if isinstance(value, str | int | float | bool | None)

@@ -18,9 +18,9 @@ ESCAPES = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{",
 
 @dataclass(frozen=True)
 class LabelledPhrases:
-    """Phrases, words with spaces between, each with its label.
+    """Phrases (words separated by spaces), each with its label.
 
-    sentences: the text that each is a phrase of; None: any text that holds its words
+    sentences: the text that each phrase comes from; None: every text that contains its words
 
     >>> phrases = LabelledPhrases(["good", "tea"], ["+", "0"])
     >>> [list(map(int, found)) for found in phrases.places(["good tea", "bad tea"])]
@@ -33,7 +33,7 @@ class LabelledPhrases:
 
     @classmethod
     def read(cls, path: str | Path) -> "LabelledPhrases":
-        """Bracketed trees whose every node has a label, ``(3 (2 The) (4 best))``, or documents with a label each."""
+        """Bracketed trees with a label at every node, ``(3 (2 The) (4 best))``, or documents with one label each."""
         if "tree" in detect(path).carries:
             found = [phrase for d in read(path) if d.tree is not None for phrase in _of_tree(d.tree)]
             texts, labels, sentences = (
@@ -53,7 +53,7 @@ class LabelledPhrases:
         return cls(texts, labels, sentences)
 
     def places(self, documents: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Which phrases are in which documents: numbers of phrases, and the number of a document for each.
+        """Which phrases are in which documents: the indices of phrases, and the index of the document of each.
 
         Phrases of other documents are left out: held-out documents must not leak through their phrases.
         """
@@ -89,17 +89,15 @@ class LabelledPhrases:
 
 
 def _of_tree(tree: Tree) -> list[tuple[str, str, str]]:
-    """The words and the label of every node, and the words of the whole."""
+    """The words and the label of every node, and the words of the whole tree."""
     order = list(nodes(tree))
     size: dict[int, int] = {}  # words below each node
     for node in reversed(order):
         size[id(node)] = 1 if node.word is not None else sum(size[id(child)] for child in node.children)
     words = [_unescaped(node.word) for node in order if node.word is not None]
     whole = " ".join(words)
-    found, before = (
-        [],
-        0,
-    )  # parents come before children: a node's words begin after those of the leaves so far
+    # Parents come before children, so a node's words begin after those of the leaves so far.
+    found, before = [], 0
     for node in order:
         found.append((" ".join(words[before : before + size[id(node)]]), node.label, whole))
         before += node.word is not None

@@ -18,7 +18,7 @@ def read(path: str | Path) -> Iterator[Document]:
 
 
 def write(documents: Iterable[Document], path: str | Path) -> None:
-    """One line per document; what a line cannot hold is refused."""
+    """One line per document; a text with a line break is refused."""
     with writing_text(path) as out:
         for number, d in enumerate(documents, start=1):
             if "\n" in d.text or "\r" in d.text:

@@ -3,7 +3,7 @@
     {"text": "Ann left", "spans": [{"start": 0, "end": 3, "token_start": 0, "token_end": 0, "label": "PER"}],
      "tokens": [{"text": "Ann", "start": 0, "end": 3, "id": 0, "ws": true}, ...], "answer": "accept"}
 
-Only accepted tasks are documents; the others are counted. Its hashes and session names are not carried.
+Only accepted tasks are read; the others are counted. Prodigy's hashes and session names are not carried.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -58,7 +58,7 @@ def write(
     """Tasks answered ``accept``; predictions are tasks without an answer.
 
     options:   the labels to choose from (by default each task's own)
-    predicted: spans and labels are a model's; None: those that have scores or are marked so are
+    predicted: spans and labels are a model's; None: they are if they have scores or are marked as predicted
     """
     with writing_text(path) as out:
         for d in documents:
@@ -71,7 +71,7 @@ def write(
 
 
 def _only_predicted(d: Document) -> bool:
-    """Whether a model's label among the fields is all that is said of the text."""
+    """Whether a model's label among the fields is the document's only annotation."""
     return PREDICTION in d.fields and not (d.labels or d.spans)
 
 
@@ -94,7 +94,7 @@ def _document(record: Record, tally: Losses) -> Document:
         check_offsets(item.where, start, end, d.text)
         if d.text[start:end] != word:
             raise DataError(
-                f"{item.where}: the token {shown(word)} is not what the text has at {start} to {end}: "
+                f"{item.where}: the token {shown(word)} differs from the text at {start} to {end}: "
                 f"{shown(d.text[start:end])}"
             )
         if d.tokens and start < d.tokens[-1].end:

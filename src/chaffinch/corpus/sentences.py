@@ -14,7 +14,7 @@ from chaffinch.text.tokens import tokenised
 def as_sentences(documents: Iterable[Document], path: str | Path) -> list[Document]:
     """The documents of a file, each with tokens, and with BIO tags in ``y`` if any of them has spans.
 
-    A span that does not begin and end with tokens, or overlaps another, is refused; the message names the remedy.
+    A span that does not match token bounds, or overlaps another, is refused; the message names the remedy.
     """
     cut = [tokenised(d) for d in documents]
     if not cut:

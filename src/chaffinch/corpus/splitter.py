@@ -30,7 +30,7 @@ _BLANK_LINE = re.compile(rb"\n[ \t\r]*\n")
 class RowRules:
     """The rules by which lines become rows; the core's ColumnRules documents each field.
 
-    expected: what a message says after "expected 3 columns", such as "as on line 1"
+    expected: the words after "expected 3 columns" in an error, such as "as on line 1"
     """
 
     split: str = "separator"
@@ -68,11 +68,8 @@ def blocks(ahead: Lookahead, rules: RowRules, losses: Losses | None = None) -> I
     tally = losses if losses is not None else Losses()
     text = _column_text(rules, ahead.number)
     found = False
-    rest, line, skipping = (
-        b"",
-        ahead.number,
-        False,
-    )  # what is to be read, the line it begins in, is it of any use
+    # The bytes to split, the line that they begin in, whether they are skipped up to a blank line.
+    rest, line, skipping = b"", ahead.number, False
     for chunk in ahead.chunks():
         rest += chunk
         while rest:
@@ -91,7 +88,7 @@ def blocks(ahead: Lookahead, rules: RowRules, losses: Losses | None = None) -> I
                 break
             tally.refuse(_error(ahead.path, text, rules))
             rest, line = _from_line(rest, line, text.fault()[1])
-            found = skipping = True  # a sentence, if not a sound one
+            found = skipping = True  # there was a sentence, though a faulty one
     if skipping:
         return
     if not text.finish():
@@ -105,7 +102,7 @@ def blocks(ahead: Lookahead, rules: RowRules, losses: Losses | None = None) -> I
 
 
 def _from_line(chunk: bytes, line: int, wanted: int) -> tuple[bytes, int]:
-    """What a chunk that begins in one line has from a later one on; all of it, if the later one is earlier."""
+    """The part of a chunk, which begins at ``line``, from line ``wanted`` on; all of it if ``wanted`` is earlier."""
     at = 0
     while line < wanted and (end := chunk.find(b"\n", at)) >= 0:
         at, line = end + 1, line + 1
@@ -113,9 +110,9 @@ def _from_line(chunk: bytes, line: int, wanted: int) -> tuple[bytes, int]:
 
 
 def _after_blank_line(chunk: bytes, line: int) -> tuple[bytes, int, bool]:
-    """The rest of a chunk after its first blank line, the line that it begins in, and whether there was none.
+    """The rest of a chunk after its first blank line, the line that the rest begins in, and whether no line is blank.
 
-    Then the rest is the last line end and what follows it, for the blank line may be there and in the next chunk.
+    If none is, the rest begins at the last line end, because a blank line may straddle two chunks.
     """
     blank = _BLANK_LINE.search(chunk)
     at = blank.end() if blank is not None else max(chunk.rfind(b"\n"), 0)
@@ -134,7 +131,7 @@ def whole(ahead: Lookahead, rules: RowRules) -> SentenceBlock:
 
 
 def no_sentence(path: str | Path) -> DataError:
-    """The error for a file with blank lines and remarks only."""
+    """The error for a file that has only blank lines and comments."""
     return DataError(f"{display_name(path)}: holds no sentence")
 
 

@@ -1,4 +1,4 @@
-"""What a corpus holds: counted in one pass, so that a conversion can say beforehand what will be lost."""
+"""Counts of the annotations of a corpus, made in one pass, so that a conversion can report losses beforehand."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from chaffinch.corpus.annotations import has_scores, is_predicted
 from chaffinch.text.document import LABEL, Document
 from chaffinch.text.table import Column
 
-# The annotations a corpus is made for; the rest (text, tokens, ids, fields) goes along with them.
+# The layers that count as annotations; text, tokens, ids and fields do not.
 ANNOTATIONS = ("tree", "links", "spans", "labels", "columns")
 
 BLOCK = 4096  # documents whose tags are interned at a time
@@ -24,7 +24,7 @@ class Survey:
 
     counts:  documents that have each layer of a document ("spans": how many have spans)
     totals:  spans, links and scores of all documents together
-    columns: documents by column name, in order of first sight; fields likewise
+    columns: documents by column name, in order of first occurrence; fields likewise
     labels:  the distinct labels of documents
     """
 
@@ -46,7 +46,7 @@ class Survey:
 
     @property
     def annotations(self) -> frozenset[str]:
-        """Those of the layers that are annotations."""
+        """The layers that are annotations."""
         return self.layers & frozenset(ANNOTATIONS)
 
     def add(self, d: Document) -> None:
@@ -73,14 +73,14 @@ class Survey:
             self._intern()
 
     def tags(self) -> tuple[Column, NDArray[np.int64]]:
-        """The tags to learn of all documents as a column, and the bounds of the documents in it."""
+        """The tags of all documents as one column, and the bounds of the documents in it."""
         self._intern()
         ids = np.concatenate([np.empty(0, np.int32), *self._ids])
         lengths = np.concatenate([np.zeros(1, np.int64), *self._lengths])
         return Column(self._interner.strings(), ids), np.cumsum(lengths)
 
     def _intern(self) -> None:
-        """Tags are held as ids, four bytes each."""
+        """Replace the waiting tags by ids of four bytes each."""
         ptr, ids = self._interner.intern_nested(self._waiting)
         self._ids.append(ids)
         self._lengths.append(np.diff(ptr))

@@ -1,4 +1,4 @@
-"""Sentences as lists: an object per sentence with its words, and lists of tags that are as long.
+"""Sentences as lists: an object per sentence with its words, and lists of tags of the same length.
 
     {"tokens": ["Ann", "left"], "ner_tags": ["B-PER", "O"], "pos_tags": ["NNP", "VBD"]}
 
@@ -39,7 +39,7 @@ Lists = tuple[str, str | None, list[str]]
 def token_lists(
     where: str, lists: Sequence[str], others: Iterable[str], label: str | None, tags: Iterable[str] = ()
 ) -> Lists | None:
-    """Which lists hold words and tags; None: they are not about the words of a sentence.
+    """Which lists hold words and tags; None if the lists do not describe the words of a sentence.
 
     lists: names of the values that are lists   others: names of all other values   tags: lists known to be tags
 
@@ -51,7 +51,7 @@ def token_lists(
         return None
     rest = [key for key in lists if key not in (words, "spans")]
     if label is not None and label not in rest:
-        if label in others:  # of the whole text
+        if label in others:  # a label of the whole text
             return None
         raise DataError(f"{where}: there is no column {label!r} of tags; there is {listed(rest) or 'none'}")
     learnt = label or next((key for key in TAG_NAMES if key in rest), None)
@@ -63,7 +63,7 @@ def token_lists(
 
 
 def tagged(where: str, row: dict[str, Any], found: Lists) -> Document:
-    """A sentence with its tags; the lists of further tags keep their names, and features read them if named."""
+    """A sentence with its tags; further lists of tags become columns of the same names."""
     words, tags, others = found
     given = row.get(words)
     if not isinstance(given, list) or not all(isinstance(word, str) and word for word in given):
@@ -74,7 +74,7 @@ def tagged(where: str, row: dict[str, Any], found: Lists) -> Document:
         if not isinstance(cells, list):
             raise DataError(f"{where}: expected {key!r} to be a list of tags, found {shown(cells)}")
         if len(cells) != len(given):
-            raise DataError(f"{where}: {len(given)} tokens and {len(cells)} of {key!r}")
+            raise DataError(f"{where}: {len(given)} tokens, but {key!r} has {len(cells)}")
         missing = next((n for n, cell in enumerate(cells, 1) if cell is None or cell == ""), None)
         if missing is not None:
             raise DataError(f"{where}: token {missing} has no value in {key!r}")
@@ -87,7 +87,7 @@ def tagged(where: str, row: dict[str, Any], found: Lists) -> Document:
 
 
 def read(path: str | Path, *, label: str | None = None, losses: Losses | None = None) -> Iterator[Document]:
-    """The sentences of a file; those of its first object decide which list is learnt."""
+    """The sentences of a file; the lists of its first object decide which one is learnt."""
     found: Lists | None = None
 
     def made(record: Record) -> Document:

@@ -4,7 +4,7 @@
     1,Ann,NNP,B-PER
     1,left,VBD,O
 
-The cell of the sentence may be empty after its first token.
+The sentence cell may be empty after the first token of a sentence.
 """
 
 import csv
@@ -38,7 +38,7 @@ class TokenRowOptions:
 def read(
     path: str | Path, *, sentence: str | None = None, word: str | None = None, label: str | None = None
 ) -> Iterator[Document]:
-    """The sentences of a table; columns beside word and tag keep their names, in small letters."""
+    """The sentences of a table; columns beside word and tag keep their names, in lower case."""
     name = display_name(path)
     delimiter = _delimiter(head(path))
     table = rows(path, delimiter, quoted=delimiter != "\t")
@@ -59,7 +59,7 @@ def read(
     names = {i: LABEL if i == at_tag else cell.lower() for i, cell in enumerate(header)}
     names = {i: cell for i, cell in names.items() if i not in (at_sentence, at_word)}
     if len({*names.values(), WORD}) < len(names) + 1:
-        raise DataError(f"{name}:1: two of the columns {listed(header)} would have one name; rename one")
+        raise DataError(f"{name}:1: two of the columns {listed(header)} would have the same name; rename one")
     current, begin = "", 0
     cells: list[list[str]] = []
     for number, row in table:
@@ -94,7 +94,9 @@ def write(documents: Iterable[Document], path: str | Path) -> None:
                 raise DataError(f"sentence {n}: expected tokens with the columns {listed(names)}")
             own = str(n if d.id is None else d.id)
             if own == last or not own:
-                raise DataError(f"sentence {n}: has the id {own!r}, as has the sentence before it")
+                raise DataError(
+                    f"sentence {n}: its id {own!r} is empty or repeats that of the sentence before"
+                )
             last = own
             for row in zip(d.words(), *(d.columns[name] for name in names), strict=True):
                 try:
@@ -110,7 +112,7 @@ def _check_names(names: list[str]) -> None:
     for name in names:
         if name != LABEL and (name in taken or name != name.lower()):
             raise DataError(
-                f"the column {name!r} cannot be written: its name means something else in a header"
+                f"the column {name!r} cannot be written: its name is reserved or not in lower case; rename it"
             )
 
 
@@ -129,7 +131,7 @@ def _delimiter(start: bytes) -> str:
 
 
 def _looks_like(_name: str, start: bytes) -> bool:
-    """The first line names a sentence and a word, and not only these."""
+    """The first line names a column of sentences and a column of words."""
     first = start.removeprefix(BOM).partition(b"\n")[0].decode("utf-8", "replace")
     cells = [cell.strip(' "\r').lower() for cell in first.split(_delimiter(start))]
     return all(any(name in cells for name in names) for names in (SENTENCE_NAMES, WORD_NAMES))

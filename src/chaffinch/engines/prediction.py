@@ -32,7 +32,7 @@ class FilePrediction:
     """The job: predict one file with a model that each process loads once.
 
     model:   the path of the model file
-    digest:  of its bytes: a worker that finds another file there refuses it
+    digest:  SHA-256 of the model file; a worker refuses a file with another digest
     request: the request for each file; its data and output are replaced
     """
 
@@ -69,7 +69,7 @@ class AnsweredFile:
 def predict_files(
     job: FilePrediction, pairs: Sequence[tuple[Path, Path]], engine: Engine
 ) -> Iterator[tuple[Path, bool]]:
-    """Predict each input into its output; gives each output and whether it was done before.
+    """Predict each input into its output; yields each output and whether an earlier run had finished it.
 
     The folder of the outputs has a manifest of finished files: an input is not predicted again if it has not changed
     since the same model predicted it with the same settings. All outputs are in one folder.
@@ -85,7 +85,7 @@ def predict_files(
                 left.append((data, output))
         if left:
             _remove_unfinished([output for _, output in left])
-            manifest.write()  # before the first answer: entries of another model are no longer true then
+            manifest.write()  # before the first answer, which makes entries of another model wrong
         facts = [_facts(data) for data, _ in left]  # taken before the work, so that a later change is noticed
         try:
             for n, answered in engine.map(job, left):

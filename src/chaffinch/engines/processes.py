@@ -1,7 +1,7 @@
-"""The engine of several processes of this machine.
+"""The engine that runs several processes on this machine.
 
-On Linux, workers are forked by a server process that has imported what the job needs and has no other thread, so that a
-worker costs milliseconds; the process of the user is never forked. Elsewhere every worker is a new interpreter.
+On Linux, a server process forks the workers. It has imported the job's modules and runs a single thread, so a worker
+starts in milliseconds; the user's process is never forked. On other systems every worker is a new interpreter.
 """
 
 import os
@@ -23,23 +23,23 @@ from numpy.typing import NDArray
 from chaffinch.engines.engine import EngineError, Holding, Job
 from chaffinch.learners.shards import Term, TreeSum, Work, summed_nodes
 
-RESTARTS = 3  # of a pool of processes, of which one has died
+RESTARTS = 3  # maximum restarts of a pool after one of its processes died
 SHARED_MEMORY = Path("/dev/shm")
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")  # read when NumPy is imported
 
 
 class Processes:
-    """Several processes of this machine.
+    """An engine of several processes on this machine.
 
     workers: how many; 0: one per core
     """
 
     def __init__(self, workers: int = 0) -> None:
         self.workers = workers or os.cpu_count() or 1
-        self._pools: list[ProcessPoolExecutor] = []  # of one process each, which keeps its shards
+        self._pools: list[ProcessPoolExecutor] = []  # one process each, which keeps its shards
 
     def map(self, job: Job, shards: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-        """The results as they come; if a process dies, its shards are done again by others."""
+        """Yield the results as they arrive; if a process dies, others redo its shards."""
         left = list(range(len(shards)))
         for attempt in range(RESTARTS + 1):
             try:
@@ -70,7 +70,7 @@ class Processes:
         return SharedArray.of(value)
 
     def reduce(self, work: Work, shards: Sequence[Path], given: Sequence[Any] = ()) -> Term:
-        """The sum over all shards, a run of neighbours by each process; one that dies begins anew."""
+        """The sum over all shards; each process sums a run of neighbouring shards and is restarted if it dies."""
         K = len(shards)
         count = min(self.workers, K)
         while len(self._pools) < count:
@@ -121,7 +121,7 @@ class Processes:
 
 
 class SharedArray:
-    """An array in a file, in memory if the machine has a folder for that; it is deleted with its first object."""
+    """An array in a file, in /dev/shm if that is writable; the file is deleted with the object that made it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -161,7 +161,9 @@ def _context(job: Any) -> BaseContext:
     # A server that is running already keeps what it has imported; its workers import the rest.
     context.set_forkserver_preload([home] if home.startswith("chaffinch.") else [__name__])
     before = {name: os.environ.get(name) for name in BLAS_THREADS}
-    os.environ.update(dict.fromkeys(BLAS_THREADS, "1"))  # it forks: its BLAS may have no threads
+    os.environ.update(
+        dict.fromkeys(BLAS_THREADS, "1")
+    )  # the server forks, so its BLAS must not start threads
     try:
         forkserver.ensure_running()
     finally:
