@@ -302,7 +302,7 @@ def test_faults_in_brat_folders_name_the_file_and_line(tmp_path: Path, run: Runn
     (folder / "a.txt").write_text("Ann left\nOslo today")
     good = "T1\tPER 0 3\tAnn\n"
     for ann, expected in (
-        ("T2\tLOC 0 3;9 13\tAnn Oslo\n", r"a.ann:2: the span has a hole"),
+        ("T2\tLOC 0 3;9 13\tAnn Oslo\n", r"a.ann:2: the span has a gap"),
         ("T2\tLOC 9 99\tOslo\n", r"a.ann:2: the span 9 to 99 runs past"),
         ("T2\tLOC 9 13\tParis\n", r"a.ann:2: the span 9 to 13 covers 'Oslo', but says 'Paris'"),
         ("T2\tLOC 9\n", r"a.ann:2: expected 'T1<TAB>"),
