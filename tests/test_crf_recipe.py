@@ -73,7 +73,7 @@ def test_templates_may_look_at_the_input_on_a_pair_of_labels(tmp_path):
 
 
 def test_a_crf_cannot_read_labels_further_back():
-    with pytest.raises(ConfigError, match=r"reads y\[-1\]"):
+    with pytest.raises(ConfigError, match=r"read y\[-1\]"):
         tagger(["w[0]", "y[-2]"]).fit(X, y)
 
 
@@ -245,7 +245,7 @@ def test_a_weight_given_by_hand_is_kept(tmp_path):
 
 
 def test_recipes_that_need_every_label_refuse_unknown_ones():
-    with pytest.raises(ConfigError, match="recipe hmm cannot use labels that are not known; crf can"):
+    with pytest.raises(ConfigError, match="recipe hmm cannot use unknown labels; crf can"):
         Tagger("hmm").fit(X, [[None, *s[1:]] for s in y])
 
 

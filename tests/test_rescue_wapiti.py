@@ -53,12 +53,12 @@ def test_expressions_match_as_in_the_plain_definition() -> None:
 @pytest.mark.parametrize(
     ("pattern", "sentence"),
     [
-        ("x:%x[0,0]", "begins with neither u, b nor"),
+        ("x:%x[0,0]", "does not begin with u, b or"),
         ("u:%x[0]", "that can be reproduced"),
         ("u:%q[0,0]", "that can be reproduced"),
         ("u:%x[010,0]", "begins with 0, which Wapiti reads as octal"),
-        ('u:%t[0,0,"*a"]', r"has a \* after nothing to repeat"),
-        ('u:%t[0,0,"a**"]', r"has a \* after nothing to repeat"),
+        ('u:%t[0,0,"*a"]', r"has a \* with nothing to repeat"),
+        ('u:%t[0,0,"a**"]', r"has a \* with nothing to repeat"),
         ("u:%t[0,0]", "%t and %m have a regular expression"),
     ],
 )

@@ -40,7 +40,7 @@ def test_a_template_reads_as_written(text, means):
         ("w[0]|", "character 6: expected a column's name, found the end"),
         ("", "character 1: expected a column's name, found the end"),
         ("w[0] pos[0]", "character 6: expected '|' or the end, found 'p'"),
-        ("w[2..-2]", "character 3: expected a range that rises; 2..-2 falls, found '2'"),
+        ("w[2..-2]", "character 3: expected an ascending range instead of 2..-2, found '2'"),
         ("y[0]", "character 1: expected the label of another token"),
         ("y", "a label needs its offset"),
         ("any(y,-2..-1)", "character 5: expected a column other than y"),
@@ -106,7 +106,7 @@ def test_a_toml_file_is_a_feature_set(tmp_path):
     [
         ("f.txt", "w[0]\nw[\n", "f.txt:2: template 'w[', character 3"),
         ("f.txt", "@nothing\n", "f.txt:1: unknown @nothing"),
-        ("f.txt", "@boundary maybe\n", "f.txt:1: @boundary is marks or none"),
+        ("f.txt", "@boundary maybe\n", "f.txt:1: @boundary must be marks or none"),
         ("f.txt", "# nothing\n", "f.txt: has no templates"),
         ("f.toml", "templates = 3\n", "f.toml: templates must be list, found 3"),
         ("f.toml", "tmplates = []\n", "f.toml: unknown key 'tmplates'"),

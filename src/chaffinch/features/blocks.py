@@ -21,7 +21,7 @@ Blocks = Callable[[], Iterator[TokenTable]]
 
 
 class BlockEncoder:
-    """A fitted :class:`FeatureEncoder` and the words of a vocabulary: rows of tables with this vocabulary.
+    """A fitted :class:`FeatureEncoder` for tables that share one vocabulary.
 
     >>> table = TokenTable.from_lists({"w": [["the", "dog"], ["the", "cat"]]})
     >>> blocks = [table.of_sentences(np.array(which)) for which in ((True, False), (False, True))]
@@ -49,8 +49,8 @@ class BlockEncoder:
         """Fit an encoder block by block; the index is the same as that of ``encoder.fit`` on all blocks at once.
 
         blocks: called for each pass; all blocks have the same vocabulary, in the same order
-        sample: sentences that decide whether the order is that of running text; by default the first block
-        most:   maximum number of features: the minimum count is raised until there are no more
+        sample: sentences from which to tell whether they are in the order of running text; default: the first block
+        most:   maximum number of features; the minimum count is raised until they fit
         watch:  called after each counted block
         """
         first = next(blocks())
@@ -59,8 +59,8 @@ class BlockEncoder:
         plan = Plan.of(chosen, columns, encoder.language, encoder.clusters, encoder.gazetteers)
         if plan.computed:
             raise ConfigError(
-                f"column {next(iter(plan.computed))!r} is computed from whole sentences by your own function, which "
-                "needs training in memory"
+                f"your own function computes column {next(iter(plan.computed))!r} from whole sentences, which needs "
+                "training in memory"
             )
         encoder._open(plan)
         engine = plan.engine()
@@ -107,7 +107,7 @@ class BlockEncoder:
 def raised_count(counted: Sequence[int] | NDArray[np.int64], least: int, most: int) -> int:
     """The smallest minimum count, from ``least`` on, that leaves at most ``most`` features.
 
-    counted: at c the number of features that occur c times; at 0 the number that occur more often than the last c
+    counted: counted[c] features occur c times; counted[0] features occur more often than the largest c
 
     >>> raised_count([5, 100, 10, 2], 1, 50), raised_count([5, 100, 10, 2], 1, 6)
     (2, 4)

@@ -101,7 +101,7 @@ class FeatureEncoder:
 
     @classmethod
     def of_attributes(cls, names: Sequence[str]) -> "FeatureEncoder":
-        """An encoder without templates: tokens bring along features of these names, whose ids are their places.
+        """An encoder without templates, for the user's own features; the id of a feature is its position in ``names``.
 
         >>> encoder = FeatureEncoder.of_attributes(["bias", "w:tea"])
         >>> table = TokenTable.over_lists({"attributes": [[{"w": "tea", "bias": 0.5, "cap": True}]]})
@@ -118,7 +118,7 @@ class FeatureEncoder:
         return made
 
     def grown(self, table: TokenTable, *, threads: int | None = None) -> "tuple[FeatureEncoder, FeatureRows]":
-        """A new encoder that knows the features of a further table as well, and the rows of that table.
+        """A new encoder that also knows the features of a further table, and the rows of that table.
 
         All features keep their ids; new ones follow, even if they are seen only once; this
         encoder does not change.
@@ -164,10 +164,10 @@ class FeatureEncoder:
         threads: int | None = None,
         attributes: Attributes | None = None,
     ) -> FeatureRows:
-        """The rows of a table, of named columns of sentences, or of sentences of words alone.
+        """The rows of a table, of named columns of sentences, or of sentences of words.
 
-        threads:    for this call; None: as many as the encoder was made with
-        attributes: the features that tokens bring along, if ``tokens`` is no table
+        threads:    for this call; None: the encoder's own setting
+        attributes: the user's own features of tokens, if ``tokens`` is not a table
         """
         if self._own is None:
             return self._transformed(tokens, threads)
@@ -209,17 +209,17 @@ class FeatureEncoder:
 
     @property
     def n_features(self) -> int:
-        """F."""
+        """The number of features, F."""
         return self._fitted()[0].n_features if self._own is None else self._own.n_features
 
     @property
     def own(self) -> OwnFeatures | None:
-        """The features that tokens bring along; None: templates make all features."""
+        """The user's own features of tokens; None: all features come from templates."""
         return self._own
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The corpus's columns that are needed, the word first; ``attributes`` if tokens bring features along."""
+        """The columns that the corpus must have, the word first; ``attributes`` for the user's own features."""
         plan = self._fitted()[1]
         if self._own is None:
             return plan.given
@@ -264,7 +264,7 @@ class FeatureEncoder:
         return found if self._own is None else [*found, (ATTRIBUTES, (0,))]
 
     def templates_of(self, ids: NDArray[np.int32]) -> list[int]:
-        """The number of the template that each of these features comes from; one more is a token's own."""
+        """The number of each feature's template; the number after the last template means the user's own features."""
         engine, plan = self._fitted()
         template = engine.state()[INDEX.index("feature_template")]
         if self._own is None:
@@ -309,9 +309,9 @@ class FeatureEncoder:
         return made
 
     def value_columns(self) -> dict[int, list[str]]:
-        """Which columns show the values of each column computed from words, by its number, in the names of features.
+        """For each column computed from words, by number: the columns that show its values in feature names.
 
-        Columns whose values are also compared with one another, not only shown, are left out.
+        Empty if values are also compared with one another (``elsewhere``, ``run``, gazetteers), not only shown.
         """
         plan = self._fitted()[1]
         if plan.looks_elsewhere or any(
@@ -324,7 +324,7 @@ class FeatureEncoder:
         }
 
     def packed(self) -> Packed:
-        """What a model file keeps."""
+        """The content for a model file."""
         plan = self._fitted()[1]
         facts = EncoderFacts.of(plan, self.min_count, self.stretch)
         made = facts.packed() | self.index().packed() | WordLists.of(plan).packed()
@@ -332,7 +332,7 @@ class FeatureEncoder:
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "FeatureEncoder":
-        """The encoder of a file whose details are the encoder's; every index is checked."""
+        """The encoder of a model file; every index is checked."""
         need = Requirements(file)
         facts = EncoderFacts.loaded(need)
         for name in facts.registered:
@@ -373,10 +373,10 @@ class FeatureEncoder:
         return EngineSections.of(engine, len(plan.words))
 
     def with_index(self, index: EngineSections, own: OwnFeatures | None) -> "FeatureEncoder":
-        """A new encoder of the same plan over another index; the engine checks every key.
+        """A new encoder with the same plan and another index; the engine checks every key.
 
-        A fitted encoder never changes: one with other strings (``reduced``) is a new one, made here.
-        own: the features that its tokens bring along
+        A fitted encoder never changes, so ``reduced`` makes a new one here.
+        own: the user's own features of tokens
         """
         made = copy.copy(self)
         made._open(self._fitted()[1])
@@ -396,7 +396,7 @@ class FeatureEncoder:
 
 
 def _no_rows(ptr: NDArray[np.int64]) -> FeatureRows:
-    """Sentences without a feature."""
+    """Rows of sentences without features."""
     T = int(ptr[-1])
     return FeatureRows(np.zeros(T + 1, np.int64), np.zeros(0, np.int32), np.zeros((T, 0), np.int32), ptr)
 
@@ -424,7 +424,7 @@ def _table(given: Mapping[str, Strings]) -> TokenTable:
     ptr = np.cumsum([0, *(len(row) for row in next(iter(given.values())))], dtype=np.int64)
     if any(len(row) != n for rows in given.values() for row, n in zip(rows, np.diff(ptr), strict=True)):
         raise DataError(
-            "expected the same number of tokens in all columns of a sentence, found different ones"
+            "expected the same number of tokens in all columns of a sentence, found different numbers"
         )
     return TokenTable(ptr, {name: _column(v for row in rows for v in row) for name, rows in given.items()})
 

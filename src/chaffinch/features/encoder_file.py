@@ -23,7 +23,7 @@ def _positive(n: int) -> bool:
 
 @dataclass(frozen=True)
 class EncoderFacts(Saved):
-    """What the header records: the plan's templates and columns, and the encoder's settings.
+    """The facts in the header: the plan's templates and columns, and the encoder's settings.
 
     sources:    the columns that the corpus must have     registered: columns that a user's function computes
     gazetteers: the names of the lists of phrases
@@ -110,7 +110,7 @@ class WordLists(Saved):
 
 @dataclass(frozen=True, eq=False)
 class EngineSections(Saved):
-    """The engine's index, whose keys it checks itself, and the strings of each column that it computes from words."""
+    """The engine's index (the engine checks its keys), and the strings of each column computed from words."""
 
     feature_template: NDArray[np.uint16] = array("uint16", "features")
     feature_key: NDArray[np.uint64] = array("uint64", "features")

@@ -49,7 +49,7 @@ def read_features(
 
     A file whose name ends in .toml is TOML; a file of lines such as ``U00:%x[-1,0]`` is CRF++'s or
     Wapiti's; anything else is ours: one template per line, ``#`` starts a comment, and lines that start
-    with ``@`` set something (``@preset pos``, ``@boundary none``, ``@pattern year ^[0-9]{4}$``).
+    with ``@`` are directives (``@preset pos``, ``@boundary none``, ``@pattern year ^[0-9]{4}$``).
     """
     name = display_name(path)
     with reading(path) as raw:
@@ -117,7 +117,7 @@ def _directive(line: str, made: FeatureSet, base: Base) -> FeatureSet:
     if word == "@boundary" and rest in ("marks", "none"):
         return replace(made, boundary=rest == "marks")
     if word == "@boundary":
-        raise ConfigError(f"@boundary is marks or none, found {rest!r}")
+        raise ConfigError(f"@boundary must be marks or none, found {rest!r}")
     if word == "@pattern":
         column, _, regex = rest.partition(" ")
         if not regex.strip():
@@ -157,7 +157,7 @@ def _complete(made: FeatureSet, name: str) -> FeatureSet:
 _LINE = re.compile(r"([UuBb*])([^:%]*)(?::(.*))?$", re.DOTALL)
 _MACRO = re.compile(r'%([xXtTmM])\[\s*(-?\d+)\s*,\s*(\d+)\s*(?:,\s*"((?:[^"\\]|\\.)*)"\s*)?\]')
 
-# Wapiti's classes of characters; a capital letter negates.
+# Wapiti's character classes; a capital letter negates.
 _CLASSES = {
     "d": "0-9",
     "a": "A-Za-z",
@@ -170,7 +170,7 @@ _CLASSES = {
 
 
 def is_crfpp(text: str) -> bool:
-    """Whether the first line that is not empty or a comment is CRF++'s or Wapiti's."""
+    """Whether the first line that is neither empty nor a comment is CRF++'s or Wapiti's."""
     for raw in text.splitlines():
         line = raw.strip()
         if line and not line.startswith("#"):

@@ -92,5 +92,5 @@ class Forest:
 
 
 def size_level(n: int) -> int:
-    """The length of a phrase in buckets."""
+    """The bucket of a phrase's length."""
     return n if n <= 5 else 6 + (n > 8) + (n > 12) + (n > 20)

@@ -63,9 +63,9 @@ KIND, VERSION = "ngrams", 1  # of its sections in a model file
 class TextVectorizer:
     """Documents to rows of n-gram features: fitted once, then frozen.
 
-    Features are numbered by falling frequency, then by n, then by first sight, the same for any number of
-    threads. Stop words are kept in the text, so removing them never creates new bigrams; n-grams of stop words
-    alone are dropped: "I am" goes, "not happy" stays.
+    Features are numbered by falling frequency, then by n, then by first occurrence, the same for any
+    number of threads. Stop words are kept in the text, so removing them never creates new bigrams; n-grams of stop
+    words alone are dropped: "I am" goes, "not happy" stays.
 
     >>> vectorizer = TextVectorizer(stopwords="english", norm="none")
     >>> rows = vectorizer.fit_transform(["I am not happy", "happy tea"])
@@ -136,9 +136,9 @@ class TextVectorizer:
         return self._weighted(rows, scale)
 
     def transform(self, texts: Iterable[str], *, threads: int | None = None) -> SparseRows:
-        """The rows of ``texts`` over the features learnt.
+        """The rows of ``texts`` over the features learnt by ``fit``.
 
-        threads: for this call; None: as many as the vectoriser was made with
+        threads: for this call; None: the vectoriser's own setting
         """
         if threads is not None and threads != self.threads:
             asked = copy.copy(self)
@@ -158,7 +158,7 @@ class TextVectorizer:
         return _rows(found, len(fitted.index))
 
     def weighted(self, rows: SparseRows) -> SparseRows:
-        """Rows of counts with the weights learnt; the counts are overwritten."""
+        """Rows of counts multiplied by the weights learnt by ``fit``; the counts are overwritten."""
         return self._weighted(rows, self._ready().scale)
 
     @classmethod
@@ -216,18 +216,18 @@ class TextVectorizer:
         return list(index.names(self._joint))
 
     def column_names(self) -> list[str]:
-        """The name of each column; of a hashed one what ``learn_hashed_names`` found, or its number as ``#7``."""
+        """The name of each column; hashed columns: from ``learn_hashed_names``, or a number such as ``#7``."""
         if not self.hash_bits:
             return self.names()
         found = self._ready().hashed_names
         return [" / ".join(found.get(i, [])[:SHOWN]) or f"#{i}" for i in range(self.feature_count)]
 
     def learn_hashed_names(self, texts: Iterable[str]) -> None:
-        """Store what ``hashed_names`` finds in texts, for ``column_names``; model files do not keep it."""
+        """Store the names that ``hashed_names`` finds in texts for ``column_names``; model files do not store them."""
         self._fitted = replace(self._ready(), hashed_names=self.hashed_names(texts))
 
     def hashed_names(self, texts: Iterable[str]) -> dict[int, list[str]]:
-        """The n-grams of ``texts`` by the hashed feature they fall into, the most frequent first."""
+        """The n-grams of ``texts`` by hashed feature, the most frequent first."""
         if not self.hash_bits:
             raise ConfigError("hashed_names needs hash_bits; an exact index has names()")
         symbols, N = self._symbols(texts)
@@ -245,7 +245,7 @@ class TextVectorizer:
         return found
 
     def packed(self) -> Packed:
-        """What a model file keeps."""
+        """The content for a model file."""
         fitted = self._ready()
         # Threads do not change the result, so a file does not depend on them.
         settings = {k.name: getattr(self, k.name) for k in knobs(self)} | {"threads": 0}
@@ -268,7 +268,7 @@ class TextVectorizer:
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "TextVectorizer":
-        """The vectoriser of a file whose details are the vectoriser's; every number is checked."""
+        """The vectoriser of a model file; every number is checked."""
         found = _Sections.loaded(Requirements(file))
         try:
             made: TextVectorizer = configured(cls, found.settings, "model file")
@@ -293,7 +293,10 @@ class TextVectorizer:
         if self.removed and (
             self.unit != "word" or self.tokens not in WORD_PATTERNS or self.stemming != "none"
         ):
-            raise ConfigError("words can be removed before n-grams of plain words only")
+            raise ConfigError(
+                "removed needs n-grams of plain words: set unit='word', stemming='none', and tokens to one of "
+                f"{', '.join(WORD_PATTERNS)}"
+            )
         if self.signed_hash and not self.hash_bits:
             raise ConfigError("signed_hash needs hash_bits")
         if self.unit != "word" and (self.stopwords != "none" or self.stop_list or self.stemming != "none"):
@@ -332,7 +335,7 @@ class TextVectorizer:
         return self.unit == "char_wb"
 
     def _symbols(self, texts: Iterable[str]) -> tuple[Symbols, int]:
-        """Documents as words or characters, with stems in place of words if asked."""
+        """Documents as words or characters; stems replace words if ``stemming`` is set."""
         documents = _texts(texts)
         symbols = self._cut(documents, Symbols)
         if self.stemming != "none":
@@ -340,7 +343,7 @@ class TextVectorizer:
         return symbols, len(documents)
 
     def _cut(self, documents: list[str], native: Callable[..., Any]) -> Any:
-        """Call ``native`` with the documents and the rules by which they are cut."""
+        """Call ``native`` with the documents and the token rule."""
         if self.cleaning != "none":
             documents = [cleaned(text, self.cleaning) for text in documents]
         cut = lowered(documents) if self.lower else documents
@@ -379,7 +382,7 @@ class TextVectorizer:
     def _counted(
         self, symbols: Symbols, N: int, labels: LabelRows | None
     ) -> tuple[NGramIndex, SparseRows, NDArray[Any]]:
-        """The index, the rows, and how many documents hold each feature."""
+        """The index, the rows, and the document frequency of each feature."""
         least = max(1, math.ceil(self.min_df * N if self.min_df < 1 else self.min_df))
         most = math.floor(self.max_df * N if self.max_df <= 1 else self.max_df)
         stops = self._stops(symbols)
@@ -400,7 +403,7 @@ class TextVectorizer:
         if len(index) == 0:
             raise DataError(
                 f"no n-gram is left of {N} documents: they are empty, or stop words, min_df, max_df or "
-                "feature_drop leave nothing"
+                "feature_drop remove all n-grams"
             )
         return index, rows, documents
 
@@ -467,7 +470,7 @@ class _Sections(Saved):
 
 
 def _trie(grams: Mapping[tuple[str, ...], int]) -> tuple[list[str], Any, Any, Any]:
-    """Symbols, then for each longer n-gram the node of what precedes its last symbol, and that symbol; and columns."""
+    """A trie: its symbols, the parent and the last symbol of each longer n-gram, and the column of each node."""
     symbols = {symbol: i for i, symbol in enumerate(dict.fromkeys(s for gram in grams for s in gram))}
     nodes: dict[tuple[str, ...], int] = {(symbol,): i for symbol, i in symbols.items()}
     parents, lasts = [], []

@@ -72,7 +72,7 @@ class OwnFeatures:
     def grown(self, given: Attributes, rows: FeatureRows, T: int) -> "tuple[OwnFeatures, FeatureRows]":
         """A new object with the further attributes of these tokens after all features, which keep their ids.
 
-        rows: of templates, of which there are T now
+        rows: the templates' features   T: their number now
         """
         index = self.index.kept(np.arange(len(self.index), dtype=np.int32))
         found = given.into(index, growing=True)
@@ -126,7 +126,7 @@ class OwnFeatures:
         return OwnFeatures(self.index.kept(np.ascontiguousarray(second)), len(first), made)
 
     def packed(self) -> Packed:
-        """What a model file keeps."""
+        """The content for a model file."""
         names = self.names(np.arange(len(self.index), dtype=np.int32))
         return _Sections(len(names), names, self.order).packed()
 

@@ -16,7 +16,7 @@ GONE = "\x00"
 
 @dataclass(frozen=True)
 class Reduction:
-    """encoder: the smaller one   order: int64 [kept], which old feature each new one is"""
+    """encoder: the smaller one   order: int64 [kept], the old id of each new feature"""
 
     encoder: FeatureEncoder
     order: NDArray[np.int64]
@@ -36,7 +36,7 @@ def reduced(
     (2, ['w[0]=a', 'w[0]=b'])
     """
     own, before = encoder.own, features
-    if own is not None:  # the templates' features alone; those that tokens bring along follow below
+    if own is not None:  # only the templates' features; the user's own follow below
         mine, number = own.split(np.flatnonzero(features))
         features = np.zeros(own.T, bool)
         features[number[~mine]] = True
@@ -73,7 +73,7 @@ def reduced(
 def _used_values(
     encoder: FeatureEncoder, features: NDArray[np.int64], observations: Sequence[NDArray[np.bool_]]
 ) -> dict[int, set[str]]:
-    """The strings that occur in the names of what is kept, by the number of the column computed from words."""
+    """The strings in the names of kept features and observations, by the number of the column computed from words."""
     by_column: dict[str, set[str]] = {}
     forms = {str(t): t for text in encoder.templates for t in parse(text)}
     singles = _by_first_mark([t for t in forms.values() if not t.label_offsets])

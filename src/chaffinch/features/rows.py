@@ -1,4 +1,4 @@
-"""Rows of features: of documents, of tokens, and how other matrices become rows."""
+"""Rows of features of documents and of tokens, and the conversion of other matrices to rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,13 +16,13 @@ MOST_COLUMNS = 2**31 - 1
 
 @dataclass(frozen=True)
 class SparseRows:
-    """Documents as sparse vectors: row n has the features ids[ptr[n]] .. ids[ptr[n+1]-1], in rising order.
+    """Documents as sparse vectors: row n has the features ids[ptr[n]] .. ids[ptr[n+1]-1], ascending.
 
     ptr:     int64 [N+1]
     ids:     int32 [nnz]
     values:  float32 [nnz], or None if every value is 1 or given by the factors
     columns: number of features
-    factors: float32 [columns] and [N]: a value is that of its feature times that of its row; or None
+    factors: float32 [columns] and [N]: a value is the factor of its feature times that of its row; or None
 
     >>> rows = SparseRows.of([[0.0, 2.0], [3.0, 0.0]])
     >>> rows.beside(SparseRows.of([[1.0], [1.0]])).ids.tolist()
@@ -65,7 +65,7 @@ class SparseRows:
         return self if self.factors is None else SparseRows(self.ptr, self.ids, self.weights(), self.columns)
 
     def dense(self) -> NDArray[np.float32]:
-        """The same as a float32 [N][columns] array, for small ones."""
+        """The same as a float32 [N][columns] array, for small matrices."""
         out = np.zeros(self.shape, dtype=np.float32)
         out[np.repeat(np.arange(len(self)), np.diff(self.ptr)), self.ids] = self.weights()
         return out
@@ -112,7 +112,7 @@ class SparseRows:
                 )
         columns = sum(block.columns for block in blocks)
         if columns > MOST_COLUMNS:
-            raise DataError(f"{columns} columns are more than {MOST_COLUMNS}")
+            raise DataError(f"expected at most {MOST_COLUMNS} columns, got {columns}")
         ptr = np.sum([block.ptr for block in blocks], axis=0)
         ids = np.empty(int(ptr[-1]), dtype=np.int32)
         binary = all(block.values is None and block.factors is None for block in blocks)
@@ -139,7 +139,7 @@ class SparseRows:
 def indexed_rows(rows: Sequence[Any], columns: int) -> SparseRows:
     """Rows of ``index:value``, indices from 1: strings as in SVM-light files, or dicts.
 
-    What is beyond ``columns`` is dropped.
+    Indices beyond ``columns`` are dropped.
 
     >>> indexed_rows(["2:0.5 3:1", {1: 2.0}, ""], 2).dense().tolist()
     [[0.0, 0.5], [2.0, 0.0], [0.0, 0.0]]
@@ -180,7 +180,7 @@ def _from_sparse(matrix: Any) -> SparseRows:
     csr = matrix.tocsr().copy()
     csr.sum_duplicates()
     if csr.shape[1] > MOST_COLUMNS:
-        raise DataError(f"{csr.shape[1]} columns are more than {MOST_COLUMNS}")
+        raise DataError(f"expected at most {MOST_COLUMNS} columns, got {csr.shape[1]}")
     values = _finite(csr.data)
     ids = np.ascontiguousarray(csr.indices, dtype=np.int32)
     return SparseRows(np.ascontiguousarray(csr.indptr, dtype=np.int64), ids, values, int(csr.shape[1]))
@@ -231,13 +231,13 @@ def _finite(values: NDArray[Any]) -> NDArray[np.float32]:
 
 @dataclass(frozen=True)
 class FeatureRows:
-    """The features of every token, as compressed rows, and what label templates observe there.
+    """The features of every token, as compressed rows, and the observations of label templates.
 
     ptr:          int64 [T+1], the features of token t are ids[ptr[t]:ptr[t+1]]
     ids:          int32 [nnz], each in [0, n_features)
     values:       float32 [nnz], the values of the features; None: all are 1
     observations: int32 [T, L], one column per label template: the id of its observed value at the token, -1
-                  if training had none; 0 everywhere for a template of labels alone
+                  if training did not have it; 0 everywhere for a template of labels alone
     sentences:    int64 [N+1], bounds of the sentences in tokens
     """
 
@@ -249,7 +249,7 @@ class FeatureRows:
 
     @property
     def n_tokens(self) -> int:
-        """T."""
+        """The number of tokens, T."""
         return len(self.ptr) - 1
 
 
@@ -258,7 +258,7 @@ class LabelTemplate:
     """A template that reads labels: weights are found by (observation, labels at the offsets).
 
     text:           as written
-    offsets:        where the labels are, in rising order, 0 excluded
+    offsets:        of the labels, ascending, 0 excluded
     n_observations: observations are 0 .. n_observations - 1, the most frequent first
     """
 

@@ -10,7 +10,7 @@ from chaffinch.errors import DataError
 from chaffinch.features.rows import SparseRows, number_table
 from chaffinch.modelfile import Saved, array
 
-# A row of n-grams has length one; the numbers together get about the same.
+# A row of n-grams has length 1; this gives the numbers together about the same length.
 SHARE = 0.5
 # The distance between the quartiles of a normal distribution, in standard deviations.
 QUARTILES = 1.349

@@ -70,7 +70,7 @@ def picked(
     labels: LabelRows | None = None,
     seed: int = 0,
 ) -> NDArray[np.bool_]:
-    """Which features to keep: bool [F]. Equal scores go to the more frequent feature, then to the earlier."""
+    """Which features to keep: bool [F]. Ties go to the more frequent feature, then to the earlier one."""
     F = len(totals)
     keep = np.ones(F, dtype=np.bool_)
     if size is None or size >= F:
@@ -149,7 +149,7 @@ def _scores(
     if how == "top":
         return frequency
     if how == "sample":
-        # Efraimidis and Spirakis 2006: the largest u^(1/frequency) are a weighted sample, none drawn twice.
+        # Efraimidis and Spirakis 2006: the largest u^(1/frequency) are a weighted sample without replacement.
         return np.asarray(np.log1p(-uniforms(len(totals), seed)) / frequency)
     if labels is None:
         raise DataError(f"picking features by {how} needs labels")

@@ -21,7 +21,7 @@ def signed_columns(names: Sequence[str], columns: int) -> tuple[NDArray[np.int64
     (array([12, 14]), array([1, 1]))
     """
     h = murmur3(names).view(np.int32).astype(np.int64)
-    # The smallest number has no positive counterpart; its column is that of 2^31 - 1 less columns - 1.
+    # -2^31 has no positive counterpart; its column is that of 2^31 - 1 - (columns - 1).
     column = np.where(h == -(2**31), (2**31 - 1 - (columns - 1)) % columns, np.abs(h) % columns)
     return column, np.where(h >= 0, 1, -1)
 

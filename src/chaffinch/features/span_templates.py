@@ -1,7 +1,7 @@
-"""Templates over spans: what a feature of a span reads.
+"""Templates over spans: the positions and columns that a feature of a span reads.
 
 p[first]            the part of speech of its first word          w[last+1]      the word after it
-p[first-1]|p[last]  both together                                 length         how long it is, in buckets
+p[first-1]|p[last]  both together                                 length         its length, in buckets
 sequence(p,4)       all parts of speech in it, if it has at most four words
 inside(p)           each part of speech in it, one feature each
 """
@@ -20,7 +20,7 @@ _KINDS = {"first": 0, "last": 1, "length": 2, "sequence": 3, "inside": 4}
 
 
 def compiled(templates: Sequence[str], columns: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Atoms [n, 3] of kind, column and offset, and where each template's begin [templates + 1].
+    """Atoms [n, 3] of kind, column and offset, and the bounds of each template's atoms [templates + 1].
 
     >>> atoms, ptr = compiled(["p[first-1]|p[last]", "length"], ["w", "p"])
     >>> atoms.tolist(), ptr.tolist()
@@ -73,7 +73,7 @@ def span_feature_names(
 ) -> dict[int, str]:
     """The names of the features of one span, by key.
 
-    values: of each column, the numbers of a sentence   shown: the same in readable form
+    values: each column of a sentence, as numbers   shown: the same, as text
 
     >>> names = span_feature_names(["p[first]", "length"], ["p"], [np.array([4, 7], np.int32)], [["DT", "NN"]], 0, 2)
     >>> list(names.values())

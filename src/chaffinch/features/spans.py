@@ -20,7 +20,10 @@ LENGTH, PHRASE, SHAPES, AROUND, ENDS, LISTED, LISTED_LENGTH = range(1, 8)
 
 @dataclass(frozen=True)
 class SpanRows:
-    """Features of every span of at most L tokens. Row (token t of all) * L + length - 1; empty past a sentence's end.
+    """Features of every span of at most L tokens.
+
+    The span of a length that starts at token t, counted over all sentences, is row t * L + length - 1. Rows of spans
+    that pass the end of a sentence are empty.
 
     ptr: int64 [tokens * L + 1]   keys: uint64 [nnz]
     """

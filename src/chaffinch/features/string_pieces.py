@@ -1,4 +1,4 @@
-"""The pieces of a template that expands to a string, and what the dialects of templates differ in."""
+"""The pieces of a template that expands to a string, and the differences between dialects of templates."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ Change: TypeAlias = tuple[str, str, bool]
 Texts: TypeAlias = tuple[NDArray[np.uint8], NDArray[np.int64]]
 """Texts end to end, and their bounds."""
 
-UNARY, PAIR, BOTH = 1, 2, 3  # what a template's features are weighed with: a label, a pair of labels
+UNARY, PAIR, BOTH = 1, 2, 3  # a template's features have weights for labels, for pairs of labels, or both
 
 
 @dataclass(frozen=True)
 class Piece:
     """Literal text, or a column of a token.
 
-    place:  what the offset counts from: the token itself, the first token, the last token
-    change: what is done to the column's text; None: nothing
+    place:  the origin of the offset: the token itself, the first token, the last token
+    change: the change of the column's text; None: no change
     """
 
     text: str | None = None
@@ -41,7 +41,7 @@ class StringTemplate:
 
     @property
     def most_column(self) -> int:
-        """The largest number of a column; -1: it reads none."""
+        """The largest column number that it reads; -1: it reads no column."""
         return max((p.column for p in self.pieces if p.text is None), default=-1)
 
     @property
@@ -56,7 +56,7 @@ class StringTemplate:
 
     @property
     def offsets(self) -> tuple[int, ...]:
-        """The tokens that it reads, counted from its own; (0,) if it reads none by its distance."""
+        """The relative offsets of the tokens that it reads; (0,) if it has none."""
         near = {p.offset for p in self.pieces if p.text is None and p.place == "relative"}
         return tuple(sorted(near)) or (0,)
 
@@ -68,12 +68,12 @@ class StringTemplate:
 
 @dataclass(frozen=True)
 class Dialect:
-    """How one tool writes templates, and what it reads outside a sentence.
+    """How one tool writes templates, and the strings that it reads outside a sentence.
 
     before:  the strings of the positions before a sentence, nearest first; the last one stands for all farther ones
     after:   the same after it
-    parse:   ConfigError names what is not a template or cannot be reproduced
-    changed: texts as a change makes them, given their encoding
+    parse:   parses a template; ConfigError if it is not one, or cannot be reproduced
+    changed: applies a change to texts, given their encoding
     """
 
     name: str

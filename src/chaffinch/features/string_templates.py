@@ -1,7 +1,7 @@
 """Templates that expand to strings, as CRF++ and Wapiti write them, and the dictionary of strings that have weights.
 
     U05:%x[-1,0]/%x[0,0]      CRF++: the text of column 0 of the token before, a slash, that of the token itself
-    u:suf=%m[0,0,"..?$"]      Wapiti: what a regular expression matches
+    u:suf=%m[0,0,"..?$"]      Wapiti: the text that a regular expression matches
 
 A feature is the whole expanded string. Columns are encoded as the tool's files are, and compared byte by byte.
 """
@@ -60,7 +60,9 @@ def parse_crfpp(text: str) -> StringTemplate:
                 f"the template {text[:40]!r} reads row {row}; CRF++ allows {-FARTHEST} to {FARTHEST}"
             )
         if column > 2**16:
-            raise ConfigError(f"the template {text[:40]!r} reads column {column}")
+            raise ConfigError(
+                f"the template {text[:40]!r} reads column {column}; {2**16} is the largest allowed"
+            )
         if macro.start() > at:
             pieces.append(Piece(text[at : macro.start()]))
         pieces.append(Piece(None, column, row))
@@ -106,7 +108,7 @@ class StringRows:
 
 @dataclass(frozen=True, eq=False)
 class StringDictionary(Saved):
-    """Distinct strings of bytes: string k is utf8[bounds[k]:bounds[k + 1]]."""
+    """Distinct strings of bytes: string k is text[bounds[k]:bounds[k + 1]]."""
 
     text: NDArray[np.uint8] = array("uint8", "B")
     bounds: NDArray[np.int64] = array("int64", "K+1", bounds="B")
@@ -126,9 +128,9 @@ class StringDictionary(Saved):
 class StringTemplateEncoder:
     """Templates, and the strings that have weights: feature k is string k of the dictionary.
 
-    dialect:  whose templates they are: a name of DIALECTS
+    dialect:  the tool that wrote the templates: a name in DIALECTS
     columns:  names for the columns that templates number, the word first
-    encoding: in which the training data was
+    encoding: of the training data
 
     >>> keys = StringDictionary.of([b"U0:the", b"U1:_B-1/the", b"B"])
     >>> encoder = StringTemplateEncoder("crf++", ["U0:%x[0,0]", "U1:%x[-1,0]/%x[0,0]", "B"], keys, ("w",))
@@ -158,13 +160,13 @@ class StringTemplateEncoder:
         most = max((t.most_column for t in self.parsed), default=-1)
         if most >= len(columns):
             raise ConfigError(
-                f"a template reads column {most}, and there are {len(columns)}, numbered from 0"
+                f"a template reads column {most}, but there are only {len(columns)}, numbered from 0"
             )
         self._engine = self._made()
 
     @property
     def n_features(self) -> int:
-        """F."""
+        """The number of features, F."""
         return len(self.keys)
 
     def rows(self, table: TokenTable, threads: int) -> StringRows:
@@ -186,7 +188,7 @@ class StringTemplateEncoder:
         return [self.keys[k].decode(self.encoding, "backslashreplace") for k in ids.tolist()]
 
     def templates_of(self, ids: NDArray[np.int32]) -> list[int]:
-        """The number of the template that each feature most likely comes from: the longest literal beginning."""
+        """The number of each feature's likely template: the one with the longest matching literal beginning."""
         begins = sorted(
             ((t.beginning.encode(self.encoding), n) for n, t in enumerate(self.parsed)), reverse=True
         )
@@ -194,7 +196,7 @@ class StringTemplateEncoder:
         return [next((n for begin, n in begins if self.keys[k].startswith(begin)), 0) for k in ids.tolist()]
 
     def packed(self) -> Packed:
-        """What a model file keeps."""
+        """The content for a model file."""
         facts = _Facts(self.dialect.name, list(self.templates), list(self.columns), self.encoding)
         return facts.packed() | self.keys.packed("keys.")
 
@@ -211,7 +213,7 @@ class StringTemplateEncoder:
 
     @cached_property
     def _views(self) -> dict[tuple[int, Change | None], int]:
-        """The columns, each as it is or changed, that pieces read, and their numbers."""
+        """The numbers of the columns that pieces read, unchanged or changed."""
         keys = dict.fromkeys((p.column, p.change) for t in self.parsed for p in t.pieces if p.text is None)
         return {key: n for n, key in enumerate(keys)}
 
@@ -240,7 +242,7 @@ class StringTemplateEncoder:
         )
 
     def _column(self, column: Column, name: str) -> tuple[Texts, NDArray[np.int32]]:
-        """The strings beyond the edges of a sentence and those of the column, and which each token has."""
+        """The strings outside a sentence and those of the column, and the id of each token's string."""
         if len(column.ids) and column.ids.min() < 0:
             raise DataError(f"column {name!r} lacks a value at token {int(column.ids.argmin()) + 1}")
         own = [t.encode(self.encoding, "backslashreplace") for t in column.types]
@@ -249,7 +251,7 @@ class StringTemplateEncoder:
 
 @dataclass(frozen=True)
 class _Facts(Saved):
-    """What the header keeps."""
+    """The facts in the header."""
 
     dialect: str = fact(str, check=DIALECTS.__contains__, expected=f"one of {', '.join(DIALECTS)}")
     templates: Any = fact(list, check=listed_strings, expected="a list of templates")

@@ -21,7 +21,7 @@ LADDERS = ("one", "classes", "suffix")
 class Symbols:
     """Frequent words have their own symbols; all others back off along their ladder.
 
-    words: symbol v is words[v]; rungs: symbol V + r is rungs[r], rung 0 being "*"
+    words: symbol v is words[v]; rungs: symbol V + r is rungs[r], and rung 0 is "*"
 
     >>> symbols = Symbols(words=["the"], rungs=["*", "x", "x-ing"], ladder="classes")
     >>> symbols.of(["the", "jogging", "dog", "Rome"]).tolist()

@@ -1,7 +1,7 @@
 """Global features of k-best lists of labellings, as 64-bit keys of whole labelled sentences, and their names.
 
 Names are rebuilt on demand from the core's keys:
-h_0 = mixed(c * template),   h_k = mixed(h_{k-1} ^ key of the k-th thing seen) + c
+h_0 = mixed(c * template),   h_k = mixed(h_{k-1} ^ key of the k-th observed value) + c
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ def tag_list_features(
 ) -> KeyedRows:
     """The features of every candidate of every list, without those that all candidates of a list share.
 
-    words:      of each sentence   candidates: of each sentence, labellings   extra: a further column, such as tags
+    words: of each sentence   candidates: the labellings of each sentence   extra: a further column, such as tags
 
     >>> rows = tag_list_features([["Anna", "sings"]], [[["B-PER", "O"], ["O", "O"], ["O", "O"]]])
     >>> len(rows.ptr) - 1, len(rows.keys) == rows.ptr[-1]
@@ -107,7 +107,7 @@ class ObservedValue(NamedTuple):
 
 
 class TypedSpan(NamedTuple):
-    """A span's tokens, both ends inside, and its type."""
+    """The first and the last token of a span, and its type."""
 
     first: int
     last: int

@@ -86,7 +86,7 @@ class FeatureSet:
 
 
 def parse_all(texts: Iterable[str]) -> tuple[Template, ...]:
-    """The templates of several texts, ranges expanded, each once."""
+    """The templates of several texts, ranges expanded, duplicates removed."""
     return tuple(dict.fromkeys(t for text in texts for t in parse(text)))
 
 
@@ -185,7 +185,7 @@ class _Parser:
         low = int(found.group(1))
         high = low if found.group(2) is None else int(found.group(2))
         if low > high:
-            raise self.expected(f"a range that rises; {low}..{high} falls")
+            raise self.expected(f"an ascending range instead of {low}..{high}")
         if max(-low, high) > FARTHEST:
             raise self.expected(f"an offset of at most {FARTHEST}")
         self.at = found.end()

@@ -26,7 +26,7 @@ def tree_list_features(
 ) -> KeyedRows:
     """The features of every candidate of every list, except subtrees that all candidates of a list share.
 
-    scores: the base model's, the weights of the other candidates' brackets
+    scores: the base model's; they weight the brackets of the other candidates
 
     >>> trees = [Tree("NP", (Tree("DT", word="a"), Tree("NN", word="fox"))), Tree("X", (Tree("DT", word="a"),))]
     >>> rows = tree_list_features([trees], [np.zeros(2)])

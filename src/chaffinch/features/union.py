@@ -53,14 +53,14 @@ class FeatureUnion:
         return joined(blocks + self.first_beside(beside))
 
     def transform(self, texts: Iterable[str], beside: Any = None) -> SparseRows:
-        """The rows of new texts; ``beside`` must have the columns of fitting."""
+        """The rows of new texts; ``beside`` must have the same columns as in fitting."""
         documents = self._documents(texts)
         return joined(
             [vectorizer.transform(documents) for vectorizer in self.vectorizers] + self.more_beside(beside)
         )
 
     def first_beside(self, beside: Any) -> list[SparseRows]:
-        """The numeric block beside the text when fitting; its width and names are kept."""
+        """The block of numbers beside the text in fitting; its width and names are stored."""
         self.beside_names = tuple(beside) if isinstance(beside, Mapping) else ()
         self.beside_columns, self.scaling = 0, None
         if beside is None:
@@ -72,7 +72,7 @@ class FeatureUnion:
         return [block]
 
     def more_beside(self, beside: Any) -> list[SparseRows]:
-        """The block beside new texts, with the columns of fitting, matched by name if they have names."""
+        """The block beside new texts, with the same columns as in fitting, matched by name if they have names."""
         if isinstance(beside, Mapping):
             missing = [name for name in self.beside_names if name not in beside]
             if missing or not self.beside_names:
@@ -110,14 +110,14 @@ class FeatureUnion:
         return names + (beside if self.scaling is None else self.scaling.names(beside))
 
     def packed(self) -> Packed:
-        """What a model file keeps: the vectorisers' sections under ``0.``, ``1.`` ..."""
+        """The content for a model file: the vectorisers' sections under ``0.``, ``1.`` ..."""
         return _Sections(
             "union", 1, self.beside_columns, self.vectorizers, self.beside_names, self.scaling
         ).packed()
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "FeatureUnion":
-        """The union of a file whose details are the union's; every number is checked."""
+        """The union of a model file; every number is checked."""
         need = Requirements(file)
         found = _Sections.loaded(need)
         if len(found.beside_names) not in (0, found.beside):

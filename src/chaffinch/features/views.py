@@ -55,8 +55,8 @@ class View:
 
 # The head of an English question: its question word, and the noun that names the kind of answer.
 #
-# "What Chinese city is on ...?" asks for a city, "What is the name of the dog ...?" for a name, and of a dog. A rule
-# of thumb, not a parser: the noun is the last word before the first word that ends a noun phrase.
+# "What Chinese city is on ...?" asks for a city, "What is the name of the dog ...?" for a name, that of a dog.
+# A heuristic, not a parser: the noun is the last word before the first word that ends a noun phrase.
 
 QUESTION_WORDS = frozenset("what which who whom whose where when why how name define describe".split())
 

@@ -37,13 +37,13 @@ def parse(text: str) -> StringTemplate:
     Piece(text=None, column=0, offset=-1, place='relative', change=('x', '', True))
     """
     if text[:1] not in KINDS:
-        raise ConfigError(f"the pattern {text[:40]!r} begins with neither u, b nor *")
+        raise ConfigError(f"the pattern {text[:40]!r} does not begin with u, b or *")
     pieces: list[Piece] = []
     at = 0
     for command in _COMMAND.finditer(text):
         if command[0] == "%":
             raise ConfigError(
-                f"the pattern {text[:40]!r} has a % that begins no %x, %t or %m that can be reproduced"
+                f"the pattern {text[:40]!r} has a % that does not begin a %x, %t or %m that can be reproduced"
             )
         if command.start() > at:
             pieces.append(Piece(text[at : command.start()]))
@@ -65,7 +65,9 @@ def _piece(text: str, command: "re.Match[str]") -> Piece:
             )
     row, place = int(offset), "relative"
     if abs(row) > FARTHEST or int(column) > 2**16:
-        raise ConfigError(f"the pattern {text[:40]!r} reads row {row} of column {column}")
+        raise ConfigError(
+            f"the pattern {text[:40]!r} reads row {row} of column {column}; at most {FARTHEST} and {2**16} are allowed"
+        )
     if absolute:
         row, place = (row + 1, "end") if row < 0 else (row - 1, "start")
     if regexp is not None:
@@ -77,7 +79,7 @@ def _piece(text: str, command: "re.Match[str]") -> Piece:
 
 
 def _check(regexp: str) -> None:
-    """Refuse what ends Wapiti with an error, or reads past the end of the expression."""
+    """Raise for an expression at which Wapiti stops with an error, or reads past its end."""
     if regexp.count("*") + regexp.count("?") > MOST_REPEATS:
         raise ConfigError(
             f"the regular expression {regexp[:40]!r} has more than {MOST_REPEATS} stars and question marks"
@@ -88,7 +90,7 @@ def _check(regexp: str) -> None:
             return
         if rest[:1] in (b"*", b"?"):
             raise ConfigError(
-                f"the regular expression {regexp!r} has a {rest[:1].decode()} after nothing to repeat"
+                f"the regular expression {regexp!r} has a {rest[:1].decode()} with nothing to repeat"
             )
         if rest == b"\\":
             raise ConfigError(f"the regular expression {regexp!r} ends in a backslash")
@@ -98,7 +100,7 @@ def _check(regexp: str) -> None:
 
 
 def changed(change: Change, encoding: str, texts: Texts) -> Texts:
-    """Texts as a command changes them: themselves, "true" or "false", or what matches; lower-cased (ASCII) if asked.
+    """Apply a command to texts: the text itself, "true" or "false", or the match; lower-cased (ASCII) if asked.
 
     >>> made, bounds = changed(("m", r"\\u\\l*", False), "utf-8", texts_of([b"the Dog", b"a"]))
     >>> made.tobytes(), bounds.tolist()

@@ -35,7 +35,7 @@ def log_count_ratios(by_label: NDArray[np.float64], alpha: float = 1.0) -> NDArr
 
 
 def strongest_ratio(ratios: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One scale per feature: its largest |r| over the labels (with two labels both have the same).
+    """One scale per feature: its largest |r| over the labels (two labels have the same |r|).
 
     With two labels a linear model over |r| v is the model over r v with the signs of some weights flipped, so any
     penalty that ignores signs gives the same problem.

@@ -1,4 +1,4 @@
-"""A recipe: a name for a row of choices, the config that holds its knobs, and how it trains and loads."""
+"""A recipe: a named set of choices, the config with its settings, and the functions that train and load it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,9 +17,9 @@ from chaffinch.text.attributes import Attributes
 from chaffinch.text.table import TokenTable
 
 OPTIONS = {
-    "weight": "weights of examples: it minimises no loss that they could scale",
+    "weight": "weights of examples (it minimises no loss)",
     "soft": "soft labels",
-    "unknown": "labels that are not known",
+    "unknown": "unknown labels",
     "start": "a model to continue from",
     "attributes": "your own features (dicts or lists of strings)",
     "sharding": "an engine",
@@ -107,13 +107,13 @@ class Change:
 
 @dataclass(frozen=True)
 class Recipe:
-    """One row of a table of recipes: tasks of one kind go in, models of one kind come out.
+    """One recipe: it trains models of one kind on tasks of one kind.
 
     options:  the OPTIONS of a task that it can use
-    learn_on: from a memory and a change of its sentences to a model and a memory; None: it is trained on all data again
+    learn_on: makes a model and a memory from a memory and a change of its sentences; None: it retrains on all data
     unshrinkable: why its models cannot be made smaller; None: they can
     remember: makes a memory from a model without its data; None: the recipe cannot
-    near:     whether a tagger can learn a few sentences near its weights; False: its weights are counts
+    near:     whether a tagger can learn a few sentences by a small change of its weights; False: they are counts
     """
 
     name: str
@@ -182,7 +182,7 @@ def repeated(weight: NDArray[np.float32], example: str) -> NDArray[np.int64]:
     wrong = np.flatnonzero(times != weight)
     if len(wrong):
         raise ConfigError(
-            f"this recipe counts, so weights must be whole numbers, and {example} {wrong[0] + 1} has "
-            f"{weight[wrong[0]]:g}; a recipe with a loss, such as the default one, takes any"
+            f"this recipe counts, so weights must be whole numbers, but {example} {wrong[0] + 1} has "
+            f"{weight[wrong[0]]:g}; a recipe with a loss, such as the default one, takes any weight"
         )
     return np.repeat(np.arange(len(weight)), times)

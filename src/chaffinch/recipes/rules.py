@@ -47,7 +47,7 @@ class TransitionRules:
         "allowed transitions: all, those of the tag scheme, or those seen in training",
         choices=LEGAL,
     )
-    forbid: str = knob("", "further pairs, such as 'NAME->QTY, <s>->PREP, QTY-></s>'")
+    forbid: str = knob("", "further forbidden transitions, such as 'NAME->QTY, <s>->PREP, QTY-></s>'")
     need: str = knob("", "labels that need an earlier one, such as 'I needs B since SEP, X needs Y'")
     fixed: str | None = knob(
         None,
@@ -61,7 +61,7 @@ class LabelRules:
 
     legal:  masks of the allowed transitions, first labels and last labels; None: everything is allowed
     states: the states of labels that need an earlier label, and these needs
-    held:   transitions at given values
+    held:   transitions with fixed values
     asked:  whether the user gave a rule; if so, training obeys all rules too
     """
 
@@ -104,7 +104,7 @@ class LabelRules:
         return made
 
     def refined(self, labels: LabelSet) -> "LabelRules":
-        """The rules for hidden labels, each of which shows one of the labels of these rules."""
+        """The rules for hidden labels, each of which refines one of the labels of these rules."""
         shows = labels.outer_of
         both = np.ix_(shows, shows)
         legal, held = self.legal, self.held

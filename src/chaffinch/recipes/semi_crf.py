@@ -1,4 +1,4 @@
-"""The semi-Markov tagger: spans are the parts, so that features see whole phrases as well as tokens."""
+"""The semi-Markov tagger: it labels whole spans, so features can describe phrases as well as tokens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ from chaffinch.text.schemes import OUTSIDE, TokenSpan, detect_column, spans
 
 @dataclass(frozen=True, kw_only=True)
 class SemiCrf(Likelihood):
-    """A conditional random field over segments: p(y|x) = exp(s(x, y)) / Z(x), y a cut into labelled spans.
+    """A conditional random field over segments: p(y|x) = exp(s(x, y)) / Z(x), y a segmentation into labelled spans.
 
     Tokens have the features of the CRF, by their place in the segment; segments have features of their own.
     Sarawagi and Cohen 2004, "Semi-Markov conditional random fields for information extraction".
@@ -51,7 +51,7 @@ def train(task: TaggingTask, config: SemiCrf) -> Trained:
     scheme = detect_column(column, task.table.ptr)
     if scheme is None:
         raise ConfigError(
-            "recipe semi-crf needs labels of a tag scheme such as BIO, and these mark no spans; use crf"
+            "recipe semi-crf needs labels of a tag scheme such as BIO, but these labels mark no spans; use crf"
         )
     if task.without_words:
         raise ConfigError(
@@ -112,7 +112,7 @@ def _segments(
     types: Sequence[str],
     longest: NDArray[np.int32],
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Start, length and label of every segment, long spans in pieces; and the number of segments per sentence."""
+    """Start, length and label of every segment, long spans in pieces; and the bounds of the sentences in segments."""
     place = {name: y for y, name in enumerate(types)}
     rows: list[tuple[int, int, int]] = []
     ptr = [0]
@@ -131,7 +131,7 @@ def _segments(
 def _rows(
     gold: NDArray[np.int32], gold_ptr: NDArray[np.int64], ptr: NDArray[np.int64], L: int
 ) -> NDArray[np.int64]:
-    """The rows of segments among all spans, those outside left out."""
+    """The rows of gold segments among all spans, except those of words outside."""
     first = np.repeat(ptr[:-1], np.diff(gold_ptr))
     rows = (first + gold[:, 0]) * L + gold[:, 1] - 1
     return np.asarray(rows[gold[:, 2] > 0])

@@ -1,4 +1,4 @@
-"""Features of documents by name: what is counted, how it is weighted, and the scale of each kind."""
+"""Presets of features of documents: kinds of n-grams, their weighting, and the scale of each kind."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,8 +13,8 @@ from chaffinch.knobs import check, knobs
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.text.clusters import Clusters
 
-# Presence times idf, each kind of n-gram normalised to length one: chosen on 20 newsgroups' training split, where
-# it beats counts and their logarithms; so does idf to the power of 1.5 or 2.
+# Presence times idf, each kind of n-gram normalised to length one. Chosen on the training split of 20 newsgroups: there
+# it beats counts and their logarithms, also with idf to the power of 1.5 or 2.
 PRESENCE: dict[str, Any] = {"binary": True, "idf": True, "idf_power": 1.5, "norm": "l2", "min_df": 2}
 RARITY: dict[str, Any] = {**PRESENCE, "idf_power": 2.0}
 
@@ -100,8 +100,10 @@ class TextFeatures:
         return replace(self, phrases=read)
 
     def with_settings(self, overrides: Mapping[str, Any]) -> "TextFeatures":
-        """The same with some settings of the vectorisers replaced, those of n-gram length in the first only,
-        those of stop words and stems in words only."""
+        """The same with some settings of the vectorisers replaced.
+
+        Settings of n-grams and tokens apply to the first vectoriser only, stop words and stems to words only.
+        """
         return replace(self, overrides={**self.overrides, **overrides}) if overrides else self
 
     @property

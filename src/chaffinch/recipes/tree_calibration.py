@@ -1,7 +1,7 @@
 """Calibrate a parser: a monotone map of the probabilities of phrases, fitted on trees that its model has not seen.
 
-The probability of a phrase is the sum over all trees that have it, by the scores of a model that has seen little data
-for its many features or rules, and so is overconfident. Calibration leaves the trees as they are.
+The probability of a phrase is summed over all trees that contain it. A model with many features or rules and little
+training data is overconfident about phrases. Calibration does not change the trees.
 """
 
 from collections import Counter
@@ -93,7 +93,7 @@ def log_loss(p: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
 def _out_of_fold(
     task: ParsingTask, recipe: Recipe, config: Any, folds: int | None
 ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.bool_]]]:
-    """The phrases of each fold by a model of the other trees."""
+    """The phrases of each fold, scored by a model trained on the other trees."""
     N = len(task.trees)
     if folds is None:
         folds = next((k for trees, k in FOLDS_UP_TO if trees >= N), 1)

@@ -97,7 +97,7 @@ class Confidence:
         return {name: getattr(self, name) for name in FACTS} | {"bins": [list(one) for one in self.bins]}
 
     def packed(self) -> Packed:
-        """What a model file keeps."""
+        """The content for a model file."""
         to_honest, certificate = self.to_honest, self.certificate
         found = _Sections(
             **self.as_dict(),
