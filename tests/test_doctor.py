@@ -176,7 +176,7 @@ def test_a_tag_of_no_scheme_is_an_error_and_the_rest_is_judged(tmp_path: Path) -
 def test_files_in_two_schemes_are_an_error(tmp_path: Path) -> None:
     other = "Ann B-PER\nLee E-PER\nleft O\n\nto O\nOslo S-LOC\n\n"
     [fault] = found("tags", CLEAN, other, folder=tmp_path)
-    assert "spells its spans in BIOES" in fault.what
+    assert "uses the tag scheme BIOES" in fault.what
     assert fault.file.endswith("1.conll")
 
 
@@ -237,7 +237,9 @@ def test_a_conflict_with_most_rows_has_their_label_for_a_suggestion(tmp_path: Pa
 def test_a_file_without_labels_is_noted_with_the_columns_that_may_hold_them(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("coarse,text\na,one\nb,two\n")
-    assert any("coarse, name it with --label" in note for note in examine([path], quick=True).notes)
+    assert any(
+        "coarse holds them, name it with --label" in note for note in examine([path], quick=True).notes
+    )
     assert examine([path], quick=True, label="coarse").notes == []
 
 

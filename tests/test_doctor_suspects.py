@@ -84,7 +84,7 @@ def test_of_several_labels_each_is_doubted_for_itself(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("label,text\n" + "\n".join(rows) + "\n")
     doubted = examine([path], checks=["suspects"], label_separator="|").of("suspects")
-    assert {f.line: f.suggestion for f in doubted} == {32: "take complaint away?", 35: "complaint?"}
+    assert {f.line: f.suggestion for f in doubted} == {32: "remove complaint?", 35: "complaint?"}
 
 
 def test_too_few_rows_are_not_judged_and_a_note_says_so(tmp_path: Path) -> None:

@@ -26,9 +26,9 @@ def test_scores_that_are_reported_once_are_numbers_and_no_curve():
     shown = learning_page("svm", passes({"missed": 2.0}, {"missed": 0.5, **objective(10.0, 9.0)})).render()
     assert shown.count("<svg") == 1  # that of what was missed
     assert "10 %" in shown
-    assert "The largest miss" in shown
+    assert "The largest violation" in shown
 
 
 def test_a_training_without_scores_has_a_page_too():
-    assert "Nothing was measured" in learning_page("hmm", []).render()
+    assert "Training reported no scores" in learning_page("hmm", []).render()
     assert learning_page("perceptron", passes({"wrong": 0.1}, task="epoch")).subtitle == "1 epoch"

@@ -54,7 +54,7 @@ def _odd_characters(file: CorpusFile, n: int, d: Document) -> Iterator[Finding]:
             _ODD_SPACE,
             HINT,
             "a character that looks like a space or is not visible",
-            "a plain space, or nothing?",
+            "replace it with a plain space, or remove it?",
         ),
     ):
         found = list(pattern.finditer(text))
@@ -91,8 +91,8 @@ def _odd_characters(file: CorpusFile, n: int, d: Document) -> Iterator[Finding]:
 def unscrambled(text: str) -> str | None:
     """The original of UTF-8 text that was decoded as Windows-1252 or Latin-1; None if it was not.
 
-    Two signs that would be a single letter beyond Latin are left unchanged, since such letters do not
-    occur alone: a capital with an accent and a closing quote, as in CAFÉ’s.
+    Two characters that would decode to one letter beyond Latin are left unchanged, since such letters do not
+    occur alone; an example is the accented capital and the closing quote of CAFÉ’s.
 
     >>> unscrambled("Ã©"), unscrambled("â€™"), unscrambled("É"), unscrambled("É’")
     ('é', '’', None, None)

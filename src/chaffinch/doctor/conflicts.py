@@ -68,7 +68,7 @@ def _texts(files: Sequence[CorpusFile], told: set[Place]) -> Iterator[Finding]:
 
 
 def _surroundings(files: Sequence[CorpusFile], told: set[Place]) -> Iterator[Finding]:
-    """Tokens with the same context and another tag, except in rows that were reported as a whole."""
+    """Tokens with another tag than usual in the same context, except in rows that were reported as a whole."""
     mixed = _mixed_windows(files)
     tags: dict[Window, Counter[str]] = defaultdict(Counter)
     places: dict[Window, list[tuple[int, int, int, str]]] = defaultdict(list)
@@ -87,7 +87,7 @@ def _surroundings(files: Sequence[CorpusFile], told: set[Place]) -> Iterator[Fin
             if given == usual or (f, n) in told:
                 continue
             times = f"{most} of {counted.total()} times"
-            what = f"{window[WINDOW]!r} is {given} in {around!r}, else {usual} ({times})"
+            what = f"{window[WINDOW]!r} is {given} in {around!r}, elsewhere {usual} ({times})"
             yield files[f].finding(
                 CHECK, WARNING, n, what, f"{usual}?", token=t, weight=most / counted[given] - WHOLE_ROWS
             )
@@ -130,7 +130,7 @@ def _names(files: Sequence[CorpusFile]) -> Iterator[Finding]:
             continue
         for label, f, n, t in cases:
             if label != usual and counted[label] <= SELDOM * len(cases):
-                what = f"{words!r} is {label} here, else {usual} ({most} of {len(cases)} times)"
+                what = f"{words!r} is {label} here, elsewhere {usual} ({most} of {len(cases)} times)"
                 yield files[f].finding(
                     CHECK, HINT, n, what, f"{usual}?", token=t, weight=most / counted[label]
                 )
@@ -192,7 +192,7 @@ LONG = 8
 def duplicates(files: Sequence[CorpusFile]) -> Iterator[Finding]:
     """Every row that repeats the text of an earlier row, ignoring case and spaces.
 
-    In another file it is an error from eight words on: a score on training text says nothing about new text.
+    Eight or more words repeated in another file are an error: a score on training text says nothing about new text.
     """
     first: dict[str, list[tuple[int, int]]] = defaultdict(list)  # by text, its first row in each file
     for f, file in enumerate(files):

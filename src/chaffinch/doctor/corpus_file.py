@@ -1,4 +1,4 @@
-"""A corpus file under examination: its documents, their places, and what its reader refused."""
+"""A corpus file under examination: its documents, their places, and the records that its reader refused."""
 
 import inspect
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ WRONG = ("links outside their sentences were left out",)
 class CorpusFile:
     """One file.
 
-    refused: what its reader refused or left out
+    refused: records that its reader refused or left out
     items:   the number of each document in the file, from 1, if records were refused before it
     """
 
@@ -138,7 +138,7 @@ def read_corpus(path: str | Path, told: Mapping[str, str | None] | None = None) 
     except DataError as fault:
         if not documents and not losses.findings:
             raise
-        losses.refuse(fault, "what follows was not read: mend this and look again")
+        losses.refuse(fault, "the rest of the file was not read: correct this, then check again")
     if not documents and not losses.findings:
         raise DataError(f"{display_name(path)}: has no document")
     file = CorpusFile(path, chosen.name, documents, losses.findings, items)
@@ -189,7 +189,7 @@ class _Noted(Losses):
         if count > 0:
             told = what if count == 1 else f"{what}: {count}"
             if what in WRONG:
-                self._note(ERROR, first, told, "mend the numbers of the words")
+                self._note(ERROR, first, told, "correct the word numbers")
             else:
                 self._note(HINT, first, told)
 

@@ -134,7 +134,7 @@ def examine(
             continue
         if label_errors.judged_corpus(files)[0] is None:
             notes.append(
-                "Labels were not judged by cross-validated models: that needs tags or labels of texts on at least "
+                "The labels were not checked with cross-validated models: that needs tags or labels on at least "
                 f"{label_errors.FEWEST_ROWS} different rows."
             )
         else:
@@ -145,9 +145,9 @@ def examine(
 
 
 def _unlabelled(file: CorpusFile) -> str:
-    """A finding that a file has no labels, and where labels might be."""
+    """A note that a file has no labels, and the columns that might hold them."""
     others = list(file.documents[0].fields) if file.documents else []
-    advice = f"; if it is one of the columns {', '.join(others)}, name it with --label" if others else ""
+    advice = f"; if one of the columns {', '.join(others)} holds them, name it with --label" if others else ""
     return f"{file.name}: no labels were found{advice}."
 
 
@@ -196,6 +196,6 @@ def _findings(found: list[Finding]) -> str:
 
 
 def _told(f: Finding) -> Html:
-    """Where it is, what it is, and below it what to do."""
+    """The place and the finding, and the suggestion below."""
     advice = [tag("div", f"→ {f.suggestion}", class_="soft")] if f.suggestion else []
     return tag("div", tag("div", f.where, class_="where"), tag("div", f.what), *advice, class_="finding")

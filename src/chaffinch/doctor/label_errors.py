@@ -86,7 +86,7 @@ def _told(d: Document, doubt: Doubt, asked: str | None, given: str, other: str, 
     if asked is not None:
         has = given == HAS
         what = f"{given} the label {asked}, {odds} {'against' if has else 'for'} it"
-        return what, f"take {asked} away?" if has else f"{asked}?"
+        return what, f"remove {asked}?" if has else f"{asked}?"
     if doubt.token is None:
         return f"labelled {given}, {odds} for {other}", f"{other}?"
     words = " ".join(token.text for token in d.tokens[doubt.token : doubt.token + len(doubt.units)])
@@ -94,7 +94,7 @@ def _told(d: Document, doubt: Doubt, asked: str | None, given: str, other: str, 
 
 
 def _groups(files: Sequence[CorpusFile], places: Sequence[Place]) -> list[str]:
-    """The rows that stay in one fold: those of one document, or with few documents those of one text."""
+    """The group of each row, which stays in one fold: its document, or its text if there are few documents."""
     rows = [(f, files[f].documents[n]) for f, n in places]
     if len({(f, d.group) for f, d in rows if d.group is not None}) >= FEWEST_GROUPS:
         return [f"{f} {normalised(d.text) if d.group is None else d.group}" for f, d in rows]
@@ -110,7 +110,7 @@ class Judgement:
         self.share = found.share_doubted(odds)
 
     def severity(self, given: Any) -> str:
-        """Of a doubt about one label, or about several together."""
+        """The severity of a doubt about one label, or about several together."""
         return WARNING if np.all(self.trust[given] >= TRUSTED) else HINT
 
     def weight(self, against: float, given: Any) -> float:

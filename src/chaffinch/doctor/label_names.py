@@ -1,4 +1,4 @@
-"""Names of labels: rare ones, ones that are not in the training data, ones that look alike."""
+"""Names of labels: rare, not in the training data, or look-alikes."""
 
 import unicodedata
 from collections import Counter, defaultdict
@@ -14,7 +14,7 @@ from chaffinch.text.schemes import OUTSIDE
 
 CHECK = "labels"
 
-RARE = 2  # times at most
+RARE = 2  # a label that occurs at most this often is rare
 
 
 def label_names(files: Sequence[CorpusFile]) -> Iterator[Finding]:
@@ -64,7 +64,7 @@ def _unlabelled(files: Sequence[CorpusFile]) -> Iterator[Finding]:
 
 
 def _labels(d: Document, typed: bool) -> Iterator[tuple[int, str]]:
-    """Token and label of all labels; for tags that mark spans the types, once per span."""
+    """Each label with its token; if tags mark spans, the type of each span once."""
     for t, tag in enumerate(d.columns.get(LABEL, [])):
         letter, dash, kind = tag.partition("-")
         if not typed:
@@ -99,7 +99,7 @@ def _look_alikes(total: Counter[str]) -> dict[str, str]:
 
 
 def _folded(label: str) -> str:
-    """Without case, width and the kind of dash; labels that are letters, as of handwriting, keep their case."""
+    """The label without case, width and kind of dash; single letters, as of handwriting, keep their case."""
     plain = unicodedata.normalize("NFKC", label).strip()
     plain = plain.casefold() if len(plain) > 1 else plain
     return plain.replace("_", "-").replace(" ", "-") if plain.strip("_- ") else plain

@@ -110,7 +110,7 @@ def out_of_fold(
 
 
 def _folds(corpus: Corpus, groups: Sequence[str], folds: int, seed: int) -> NDArray[np.int64]:
-    """Which fold each row is in: groups in random order, dealt out one by one."""
+    """The fold of each row: groups in random order, assigned to the folds in turn."""
     distinct: dict[str, int] = {}
     for n in shuffled(corpus, seed):
         distinct.setdefault(groups[n], len(distinct))

@@ -51,7 +51,7 @@ def _spans(file: CorpusFile, n: int, d: Document) -> Iterator[Finding]:
 
 
 def _widened(d: Document, s: Span) -> str:
-    """The span with whole words."""
+    """The span widened to whole words."""
     first = bisect_right(d.tokens, s.start, key=lambda token: token.end)
     last = bisect_left(d.tokens, s.end, key=lambda token: token.start) - 1
     start, end = d.tokens[first].start, d.tokens[last].end

@@ -15,9 +15,8 @@ from chaffinch.text.table import Column
 CHECK = "tags"
 
 _SPAN_TAG = re.compile(r"[BIESLU]-.+")
-MOSTLY = (
-    0.5  # minimum share of tagged tokens with tags that mark spans; otherwise the labels are of another kind
-)
+# Minimum share of tagged tokens with tags that mark spans; otherwise the labels are of another kind.
+MOSTLY = 0.5
 
 
 def tag_schemes(files: Sequence[CorpusFile]) -> Iterator[Finding]:
@@ -43,7 +42,7 @@ def tag_schemes(files: Sequence[CorpusFile]) -> Iterator[Finding]:
                 check=CHECK,
                 severity=ERROR,
                 file=file.name,
-                what=f"spells its spans in {scheme}, {first[1]} in {first[0]}",
+                what=f"uses the tag scheme {scheme}, but {first[1]} uses {first[0]}",
                 suggestion=f"chaffinch convert {file.name} OUT --scheme {first[0]}",
                 weight=1e6,
             )
@@ -109,7 +108,7 @@ def _mixture(file: CorpusFile, column: Column) -> Finding:
         check=CHECK,
         severity=ERROR,
         file=file.name,
-        what=f"mixes tag schemes: no one of {', '.join(SCHEMES)} has the letters {', '.join(sorted(letters))}",
-        suggestion="find the tags with the rarest letter and spell them as the others",
+        what=f"mixes tag schemes: none of {', '.join(SCHEMES)} has all the letters {', '.join(sorted(letters))}",
+        suggestion="find the tags with the rarest letter and write them in the scheme of the others",
         weight=1e6,
     )

@@ -68,7 +68,7 @@ def class_rows(evaluation: Evaluation) -> Iterator[tuple[str, Comparison]]:
 
 
 def differing(reading: Pieces, others: Iterable[Pieces]) -> Pieces:
-    """The pieces of an answer that not all others have."""
+    """The pieces of an answer that at least one of the others lacks."""
     known = [set(other) for other in others]
     return [piece for piece in reading if not all(piece in other for other in known)]
 
@@ -82,7 +82,7 @@ def _scores(evaluation: Evaluation) -> Iterable[Html]:
     yield table(("score", "old", "new", "change", "interval", "p (swap)"), rows)
     yield paragraph(
         f"{description(evaluation)}. The interval of the change holds {evaluation.confidence:g}% of paired bootstrap "
-        "samples; p (swap) is how often swapping the answers to random rows makes a change at least as large."
+        "samples; p (swap) is the share of random swaps of the two answers that give a change at least as large."
     )
 
 
@@ -140,7 +140,7 @@ def _reading(difference: ModelDifference, change: ChangedAnswer) -> Iterator[Htm
 
 
 def _marks(name: str, known: dict[str, Pieces]) -> list[Marked]:
-    """Spans compared with gold, or with the other answer if there is none; of token tags only those that differ."""
+    """Spans compared with gold, or with the other answer if there is none; for token tags, only those that differ."""
     judge = known.get("gold", known["new" if name == "old" else "old"])
     if name == "gold":
         judge = known["new"]

@@ -19,7 +19,7 @@ from chaffinch.text.table import TokenTable
 
 @dataclass(frozen=True)
 class Reader:
-    """One way to read words. chain: neighbouring letters count; else every letter is a word of its own."""
+    """One way to read words. chain: neighbouring letters count; otherwise every letter is a word of its own."""
 
     name: str
     config: Any
@@ -128,7 +128,7 @@ def picture(
         viewBox=f"0 -4 {width:g} {height:g}",
         width=f"{width:g}",
         role="img",
-        aria_label="handwritten words and what was read",
+        aria_label="handwritten words and their readings",
         xmlns="http://www.w3.org/2000/svg",
         font_family="sans-serif",
     )
@@ -150,7 +150,7 @@ def telling(
 
 
 def _ink(image: str, x: float, y: float, cell: float) -> str:
-    """A path around the black pixels of an image in hexadecimal digits: a run of each row at a time."""
+    """A path around the black pixels of an image in hexadecimal digits: a rectangle for each run in a row."""
     bits = np.unpackbits(np.frombuffer(bytes.fromhex(image), np.uint8)).reshape(ROWS, COLUMNS)
     path = []
     for r, row in enumerate(bits):

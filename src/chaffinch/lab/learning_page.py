@@ -1,4 +1,4 @@
-"""How a model learnt, as a page: the objectives and the gap between them, held-out scores, and every number."""
+"""The page on a model's training: the objectives and the gap between them, held-out scores, and every number."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,9 +11,9 @@ from chaffinch.report import Html, Page, cards, figure, lines, paragraph, table
 # The meaning of reported scores; those that are not listed are self-explanatory.
 MEANING = {
     "dev": "The score on held-out data.",
-    "loss": "What the training examples cost.",
-    "missed": "The largest miss of an optimality condition that the pass met.",
-    "wrong": "The share of training examples that were answered wrongly when they were met.",
+    "loss": "The loss on the training examples.",
+    "missed": "The largest violation of an optimality condition in the pass.",
+    "wrong": "The share of training examples that the model answered wrongly when it visited them.",
 }
 OBJECTIVES = ("primal", "dual")
 GAP = "gap"
@@ -26,9 +26,9 @@ def learning_page(
     calibration: Mapping[str, Any] | None = None,
     accuracy: Sequence[Mapping[str, float]] = (),
 ) -> Page:
-    """A page of what training reported: a curve for each score, the objectives together, and a table.
+    """A page of the scores that training reported: a curve for each score, the objectives together, and a table.
 
-    accuracy:    after each pass, by split
+    accuracy:    the accuracy after each pass, by split
     calibration: the calibration scores, from :meth:`Confidence.packed`
     """
     unit = "epoch" if history and history[0].task == "epoch" else "pass"
@@ -60,7 +60,7 @@ def learning_page(
 def watching(
     kind: Kind, corpora: Mapping[str, Any], into: list[dict[str, float]], listener: Listener, threads: int
 ) -> Listener:
-    """A listener that appends the accuracy on each corpus after every pass; it decides nothing."""
+    """A listener that appends the accuracy on each corpus after every pass; it does not affect training."""
     found = {name: kind.watcher(corpus, threads) for name, corpus in corpora.items()}
     watchers = {name: watcher for name, watcher in found.items() if watcher is not None}
 
@@ -79,8 +79,8 @@ def _learning_curve(accuracy: Sequence[Mapping[str, float]], unit: str) -> list[
     series = {name: [(float(n), 100 * a[name]) for n, a in enumerate(accuracy, 1)] for name in splits}
     rows = [[n, *(f"{100 * a[name]:.2f}" for name in splits)] for n, a in enumerate(accuracy, 1)]
     drawn = figure(
-        lines(f"Accuracy by {unit}", series, unit, "% right"),
-        "Far apart: the model knows its training data better than others; both low: it learns too little.",
+        lines(f"Accuracy by {unit}", series, unit, "accuracy, %"),
+        "If the curves are far apart, the model overfits; if both are low, it underfits.",
     )
     return [drawn, table([unit, *splits], rows)] if len(accuracy) > 1 else [table([unit, *splits], rows)]
 
@@ -88,9 +88,9 @@ def _learning_curve(accuracy: Sequence[Mapping[str, float]], unit: str) -> list[
 def _bounds(last: dict[str, float]) -> Html:
     return cards(
         [
-            ("primal", f"{last['primal']:,.5g}", "what the weights reach"),
-            ("dual", f"{last['dual']:,.5g}", "no weights reach less"),
-            ("gap", f"{100 * _share(last):.3g} %", "of the primal: what could still be gained, at most"),
+            ("primal", f"{last['primal']:,.5g}", "objective of the weights"),
+            ("dual", f"{last['dual']:,.5g}", "lower bound for any weights"),
+            ("gap", f"{100 * _share(last):.3g} %", "of the primal: the most that could still be gained"),
         ]
     )
 
@@ -108,7 +108,7 @@ def _objectives(history: Sequence[Progress], unit: str) -> list[Html]:
         ),
         figure(
             lines("The gap, as a share of the primal", {SHARE: gaps}, unit, SHARE, log=True),
-            "On a logarithmic axis; a straight line closes it by the same factor in every pass.",
+            "Logarithmic axis: on a straight line the gap shrinks by the same factor in every pass.",
         ),
     ]
 
@@ -116,7 +116,7 @@ def _objectives(history: Sequence[Progress], unit: str) -> list[Html]:
 def _numbers(history: Sequence[Progress], unit: str) -> Html:
     names = list(dict.fromkeys(name for p in history for name in p.scores))
     if not names:
-        return paragraph("Nothing was measured on the way.")
+        return paragraph("Training reported no scores.")
     rows = [
         [p.done, *(f"{p.scores[name]:,.5g}" if name in p.scores else "" for name in names)] for p in history
     ]
@@ -128,7 +128,7 @@ def _points(history: Sequence[Progress], name: str) -> list[tuple[float, float]]
 
 
 def _last(history: Sequence[Progress]) -> dict[str, float]:
-    """Each score as it was reported last."""
+    """The last reported value of each score."""
     return {name: value for p in history for name, value in p.scores.items()}
 
 

@@ -74,7 +74,7 @@ class ChangedAnswer:
 
     @property
     def confusions(self) -> Counter[str]:
-        """The mistakes that it is listed under."""
+        """The mistakes under which the row is listed."""
         return self.gone if self.kind == FIXED else self.come or self.gone
 
     def as_dict(self) -> dict[str, Any]:
@@ -130,7 +130,9 @@ class ModelDifference:
         counts = [f"{len(self.of_kind(kind)):,} {kind}" for kind in OUTCOMES if self.of_kind(kind)]
         partly = [c.better for c in self.of_kind(BOTH_WRONG)]
         if any(better is not None for better in partly):
-            counts[-1] += f" ({partly.count(True):,} less so now, {partly.count(False):,} more)"
+            counts[-1] += (
+                f" ({partly.count(True):,} with fewer mistakes now, {partly.count(False):,} with more)"
+            )
         return ", ".join(counts) or "no answer changed"
 
     def confusions(self) -> list[tuple[str, int, int]]:
@@ -159,7 +161,7 @@ class ModelDifference:
             if strange:
                 found.append(f"Labels of the data that neither model knows: {_listed(strange)}.")
         if self.evaluation is None:
-            found.append("The data has no gold answers, so changes are listed and not judged.")
+            found.append("The data has no gold answers, so changes are listed but not judged.")
         return found
 
     def as_dict(self, top: int | None = None) -> dict[str, Any]:
@@ -325,7 +327,7 @@ def _side(path: Path, model: Any, speed: float | None) -> Side:
 
 
 def _speeds(test_set: TestSet, models: Sequence[Any]) -> list[float | None]:
-    """The best units per CPU second, measured in turns; slow models are run only once more."""
+    """The best units per CPU second, measured in alternating runs; slow models are run only once more."""
     best: list[float | None] = [None] * len(models)
     spent = [0.0] * len(models)
     for _ in range(MOST_RUNS):
@@ -359,10 +361,10 @@ def verdict(
 ) -> Verdict:
     """Whether the new model is worse than the old.
 
-    It is if the whole interval of the difference lies below minus the tolerance; with ``point``, if the difference
-    itself does. It also is if its score is below ``fail_below``. Of an error rate, less is better.
+    It is worse if the whole interval of the difference lies below minus the tolerance (with ``point``, if the
+    difference itself does), or if its score is below ``fail_below``. For error rates, lower is better.
 
-    score: by its key; by default the first of the task's headline
+    score: the key of the score; by default the task's first headline score
     """
     comparison = evaluation.comparison or {}
     key = evaluation.headline[0] if score is None else score
@@ -440,7 +442,7 @@ def add_to_history(path: str | Path, difference: ModelDifference, verdict: Verdi
 
 
 def _history(path: Path) -> str:
-    """What the file holds so far, or the line of column names."""
+    """The content of the file, or the header if there is no file."""
     head = _line(COLUMNS)
     if not path.exists():
         return head

@@ -10,7 +10,7 @@ _CHARACTERS = 40
 
 
 def charts(ablation: Ablation) -> dict[str, Html]:
-    """Every chart of an ablation, by the ending of its file's name; the first has none."""
+    """Every chart of an ablation, by the suffix of its file's name; the first suffix is empty."""
     named = {"": dots(ablation)}
     if any(len(r.epochs) > 1 for row in ablation.rows for r in row.runs):
         named["-epochs"] = passes(ablation)

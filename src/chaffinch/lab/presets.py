@@ -1,4 +1,4 @@
-"""Presets: an experiment and its result in one file, JSON or TOML, from which it is run again to the same bytes."""
+"""Presets: an experiment and its result in one file, JSON or TOML, enough to reproduce the model byte for byte."""
 
 import dataclasses
 import json
@@ -53,7 +53,7 @@ class Preset:
         )
 
     def differences(self, again: "Preset") -> list[str]:
-        """The differences of another run of this preset: one sentence each."""
+        """How another run of this preset differs, one sentence for each difference."""
         told = [
             f"the {split} split is not the data that the preset was made with"
             for split, known in self.data.items()
@@ -64,9 +64,9 @@ class Preset:
                 now = again.scores.get(split, {}).get(key)
                 if now != value:
                     found = "missing" if now is None else f"{100 * now:.4f} %"
-                    told.append(f"{key} on {split} was {100 * value:.4f} %, is {found}")
+                    told.append(f"{key} on {split} was {100 * value:.4f} %, is now {found}")
         if again.model != self.model:
-            told.append(f"the model file has other bytes: was {self.model}, is {again.model}")
+            told.append(f"the model file has other bytes: was {self.model}, is now {again.model}")
         if told and self.version != again.version:
             told.append(f"the preset was made by version {self.version}, this is {again.version}")
         return told

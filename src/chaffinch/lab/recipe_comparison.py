@@ -52,7 +52,7 @@ class RecipeComparison:
 
     @property
     def best(self) -> Entry:
-        """The row with the best main score, the first that is shown; the next one decides between equals."""
+        """The row with the best main score, the first one shown; the next scores break ties."""
         return max(
             self.entries,
             key=lambda e: [-value if name in ERRORS else value for name, value in e.scores.items()],
@@ -71,7 +71,7 @@ class RecipeComparison:
         ]
 
     def rows(self) -> list[list[str]]:
-        """The table, written out."""
+        """The rows of the table, as text."""
         return [
             [
                 e.recipe,
@@ -116,9 +116,9 @@ def compare_recipes(
     on_epoch: Listener = keep_going,
     on_recipe: Callable[[str], None] = lambda _: None,
 ) -> RecipeComparison:
-    """Train each config on the same sentences or texts and score it on the same others.
+    """Train each config on the same sentences or texts and score it on the same held-out ones.
 
-    settings:         further settings that all of them share, such as those of the features of texts
+    settings:         further settings shared by all, such as those of text features
     stop_on_held_out: the learners may use the held-out split to stop and to calibrate
 
     >>> from chaffinch.recipes.incremental_search import Greedy
@@ -163,7 +163,7 @@ def compare_recipes(
 
 
 class _Watch:
-    """A listener that notes the CPU time of each epoch and the held-out score after it, which is not counted."""
+    """A listener that records the CPU time of each epoch, without scoring, and the held-out score after it."""
 
     def __init__(self, listener: Listener, score: Callable[[Any], float] | None) -> None:
         self._listener, self._score = listener, score

@@ -43,7 +43,7 @@ def record(outcome: Outcome, name: str, when: datetime) -> str:
 
 
 def epoch_lines(epochs: list[dict[str, float]]) -> list[str]:
-    """One line per pass: accuracy on the training split, on the split that is watched, and the best so far.
+    """One line per pass: accuracy on the training split, on the watched split, and the best so far.
 
     >>> epoch_lines([{"train": 0.5, "test": 0.25}, {"train": 0.75, "test": 0.5}])[1]
     'epoch  2, train_acc 75.0000, test_acc _50.0000_, best **50.0000** at epoch 2  '

@@ -75,7 +75,7 @@ class SizeSearch:
 
 
 def parsed_size(text: str) -> int:
-    """Bytes.
+    """The number of bytes that a text names.
 
     >>> parsed_size("300KB"), parsed_size("300k"), parsed_size("1.5 MB")
     (307200, 307200, 1572864)
@@ -102,7 +102,7 @@ def smallest(
     whole = estimator.model_
     if not isinstance(whole, Shrinkable):
         raise ConfigError(
-            f"recipe {estimator.recipes.by_config(estimator.config_).name} makes models that cannot be made smaller"
+            f"models of the recipe {estimator.recipes.by_config(estimator.config_).name} cannot be made smaller"
         )
     asked = getattr(estimator.config_, "bits", None)
     widths = whole.widths if asked is None or len(whole.widths) == 1 else (asked,)
@@ -110,7 +110,7 @@ def smallest(
     magnitude = magnitude[magnitude > 0]
     curve: list[Sized] = []
     fitting: list[tuple[Sized, Any]] = []
-    bytes_each = 1.0  # an initial estimate; the next is the result with more bits
+    bytes_each = 1.0  # an initial estimate; then the result of the previous width
 
     def keep(point: Sized, small: Any) -> None:
         point = replace(point, scores=dict(score(small)))
@@ -161,7 +161,7 @@ def _largest_that_fits(
 
 
 def _shrunk(estimator: Any, magnitude: NDArray[np.float32], n: int, bits: int) -> tuple[Sized, Any]:
-    """With the n largest weights."""
+    """The estimator with only its n largest weights, and its point of the curve."""
     threshold = float(magnitude[n - 1]) if n else float(magnitude[:1].sum()) * 2
     small = with_model(estimator, estimator.model_.shrunk(threshold, bits))
     small.compressed_ = True
@@ -169,7 +169,7 @@ def _shrunk(estimator: Any, magnitude: NDArray[np.float32], n: int, bits: int) -
 
 
 def _fit(size: int, most: int) -> tuple[bool, int]:
-    """More is better up to ``most``, less is better above."""
+    """A sort key: larger is better up to ``most``, smaller is better above."""
     return (True, size) if size <= most else (False, -size)
 
 
