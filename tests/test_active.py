@@ -157,7 +157,7 @@ def test_the_verdict_names_what_is_saved_or_that_nothing_is() -> None:
     tokens, worst = found.worst("mixed")
     assert (tokens, worst.mean) == (30, pytest.approx(-0.01))
     assert worst.verdict == "level"
-    assert "at its worst (30 tokens) -1.00 (-3.48 to +1.48)" in found.verdict()
+    assert "-1.00 (-3.48 to +1.48) at its worst budget (30 tokens)" in found.verdict()
     short = Curve("short", chance.rows, chance.units / 2, chance.corrections, chance.score)
     found = Simulation({"random": chance, "short": short}, "tokens", "accuracy", 100)
     assert found.gain("short").mean == pytest.approx(

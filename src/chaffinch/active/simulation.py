@@ -167,7 +167,8 @@ class Simulation:
         best = max(better, key=lambda s: self.gain(s).mean)
         gain = self.gain(best)
         budget, lowest = self.worst(best)
-        said = f"{best} is {gain} points above random over the curve, at its worst ({budget:,} {self.unit}) {lowest}"
+        worst = f"{lowest} at its worst budget ({budget:,} {self.unit})"
+        said = f"{best} is {gain} points above random over the curve, {worst}"
         cost = self.curves[best].cost_of(wanted)
         if cost is None:
             return f"{said}, but does not reach the last score of random, {100 * wanted:.2f} %."

@@ -103,7 +103,7 @@ class LinkOutputs(DocumentOutputs):
 
     @classmethod
     def holds(cls, documents: Sequence[Document]) -> bool:
-        """Any links."""
+        """Whether any sentence pair has links."""
         return any(d.links is not None for d in documents)
 
     def scored(self, rules: Rules) -> tuple[AlignmentScores, list[Tally]]:

@@ -123,12 +123,12 @@ class LabelOutputs(DocumentOutputs):
 
     @classmethod
     def holds(cls, documents: Sequence[Document]) -> bool:
-        """Any label."""
+        """Whether any document has a label."""
         return any(d.labels for d in documents)
 
     @classmethod
     def check(cls, path: str | Path, documents: Sequence[Document], predicted: bool) -> None:
-        """One label each."""
+        """Raise unless every document has exactly one label; a column of predictions replaces it."""
         for n, d in enumerate(documents):
             if predicted and PREDICTION in d.fields:
                 continue

@@ -8,7 +8,7 @@ NONE = "(none)"
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A span or a tagged token of a sentence, in tokens from its start, and whether the other side has it."""
+    """A span or tagged token: its type, its bounds in tokens, and the comparison with the other reading."""
 
     kind: str
     begin: int
@@ -18,7 +18,7 @@ class Marked:
 
 @dataclass(frozen=True)
 class ErrorSentence:
-    """A sentence with both readings."""
+    """A sentence with its gold and its predicted spans."""
 
     sentence: int
     words: list[str]
@@ -28,7 +28,7 @@ class ErrorSentence:
 
 @dataclass(frozen=True)
 class ErrorType:
-    """A kind of error: gold type (or none), predicted type (or none), and whether only the bounds differ."""
+    """A kind of error: gold and predicted type, or none; if they are equal, only the bounds differ."""
 
     gold: str
     predicted: str

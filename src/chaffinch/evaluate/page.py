@@ -150,7 +150,7 @@ def _confusion_map(found: Confusions) -> Html:
     errors = confusion - np.diag(confusion.diagonal())
     weight = errors.sum(axis=0) + errors.sum(axis=1)
     kept = sorted(np.argsort(-weight, kind="stable")[:LARGEST_MAP].tolist())
-    some = f" Only the {len(kept)} of {len(names)} with the most errors." if len(kept) < len(names) else ""
+    some = f" Shown: the {len(kept)} of {len(names)} with most errors." if len(kept) < len(names) else ""
     chosen = [names[i] for i in kept]
     cells = confusion[np.ix_(kept, kept)].tolist()
     drawn = heat_map(f"Confusion matrix by {found.what}", chosen, chosen, cells, "predicted", "gold", True)

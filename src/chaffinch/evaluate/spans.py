@@ -88,7 +88,7 @@ class SpanOutputs(DocumentOutputs):
 
     @classmethod
     def holds(cls, documents: Sequence[Document]) -> bool:
-        """Any span."""
+        """Whether any text has a span."""
         return any(d.spans for d in documents)
 
     def scored(self, rules: Rules) -> tuple[TextSpanScores, list[Tally]]:

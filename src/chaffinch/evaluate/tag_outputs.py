@@ -58,7 +58,7 @@ class TagOutputs(Outputs):
 
     @classmethod
     def reads(cls, path: str | Path, format: str | None) -> bool:
-        """Files of columns."""
+        """Whether the file has tags in columns."""
         return has_tags(detect(path, format))
 
     @classmethod

@@ -158,7 +158,7 @@ class TreeOutputs(DocumentOutputs):
 
     @classmethod
     def holds(cls, documents: Sequence[Document]) -> bool:
-        """Any tree."""
+        """Whether any sentence has a tree."""
         return any(d.tree is not None for d in documents)
 
     def scored(self, rules: Rules) -> tuple[TreeScores, list[Tally]]:

@@ -31,8 +31,8 @@ def ingredients(
 ) -> list[Document]:
     """``n`` ingredient lines with labels in column ``y`` and parts of speech in column ``pos``.
 
-    The same word has different labels in different contexts: a clove of garlic and four cloves, a can and what you
-    can find, ground cloves and pepper, freshly ground.
+    The same word has different labels in different contexts: "clove" in "a clove of garlic" and "four cloves", "can" in
+    "a can" and "if you can find it", "ground" in "ground cloves" and "pepper, freshly ground".
 
     >>> line = ingredients(1)[0]
     >>> sorted(line.columns), len(line.columns["y"]) == len(line.tokens)

@@ -22,7 +22,7 @@ FACTS = ("unit", "folds", "decisions", "raw_error", "error", "brier")
 class Confidence:
     """The map from a model's probability of a decision to a calibrated probability.
 
-    unit:        what a decision is: a span if the labels encode spans, otherwise a token; a document, or one of its
+    unit:        the kind of decision: a span if the labels encode spans, otherwise a token; a document, or one of its
                  labels if it may have several; a phrase of a tree with a probability of at least one half
     to_honest:   maps the model's probability of a decision to a calibrated one
     certificate: the accuracy of out-of-fold decisions, for thresholds with a guarantee
