@@ -40,7 +40,7 @@ $(VENV)/.bench: $(VENV)/.made locks/bench.txt
 	@touch $@ $(VENV)/.test $(VENV)/.tour
 
 # Warnings are errors wherever we build ourselves; a user's compiler may know warnings that ours does not. Hot loops are
-# compiled for this machine alone: it would run no other clone. The wheel has them all.
+# compiled for this machine alone, which would not use the versions for other processors. The wheel has them all.
 $(VENV)/.built: $(NATIVE) | $(VENV)/.compiler
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) --no-build-isolation --no-deps \
 	  --config-settings=cmake.define.CHAFFINCH_WERROR=ON --config-settings=cmake.define.CHAFFINCH_THIS_MACHINE=ON -e .
@@ -55,7 +55,7 @@ test: $(VENV)/.compiler ## lint, types, import contract, all tests, doctests, RE
 
 # Files keep their order, in which short doctests are last: sorted by their number of tests, as xdist does by default, the
 # last ones are single tests of up to half a minute, and one core waits for the other.
-# Asserts are not rewritten, which each worker would do for every file; what failed runs again with the values shown.
+# Asserts are not rewritten, which each worker would do for every file; failed tests run again with the values shown.
 suite: $(VENV)/.test $(VENV)/.built
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --assert=plain \
 	  || { $(BIN)/python -m pytest --last-failed --last-failed-no-failures=none; exit 1; }
@@ -77,7 +77,7 @@ test-page: $(VENV)/.page $(VENV)/.built tests/page/node_modules/.made ## the ser
 test-cluster: $(VENV)/.cluster $(VENV)/.built ## the engines, on a local cluster
 	$(BIN)/python -m pytest tests/cluster
 
-test-ray: test-cluster ## the same
+test-ray: test-cluster ## another name of test-cluster
 
 # Annotation tools have an environment each, since their requirements exclude ours.
 build/label-studio/.made build/doccano/.made: build/%/.made: locks/%.txt

@@ -20,27 +20,27 @@ INTRODUCTION = """\
 # Settings
 
 Each setting is declared once, with its default, its range and a line of help. Flags, keys of a TOML file, the
-header of a model file and this page are derived from that declaration; `make docs` writes the page anew.
+header of a model file and this page are derived from that declaration; `make docs` regenerates the page.
 
     chaffinch train train.conll -o model.chaff --recipe hmm --order 1
     chaffinch train train.conll -o model.chaff --recipe hmm --config run.toml
 
-with the same setting in `run.toml`, where `_` and `-` are the same:
+with the same setting in `run.toml`, in which `_` and `-` mean the same:
 
     order = 1
 
-A flag wins over the file. What is unknown, of another type or out of range is refused with exit code 2, and the
-message names the file and the key. The word `none` stands for no value where a setting may have none.
+A flag wins over the file. An unknown key, a wrong type and a value out of range are refused with exit code 2, and
+the message names the file and the key. The word `none` means no value, for settings that may have none.
 """
 
 
 def settings_page() -> str:
-    """docs/settings.md, as it should be."""
+    """The text of docs/settings.md."""
     return "\n".join([INTRODUCTION, *_recipes(), "## Readers of files", "", *_readers()])
 
 
 def counted(readme: str) -> str:
-    """The README with the number of formats that there are."""
+    """The README with the current number of formats."""
     return re.sub(r"converts between \d+ formats", f"converts between {len(FORMATS)} formats", readme)
 
 

@@ -48,7 +48,7 @@ GAZETTEERS = ["gaz[-1..1]", "gaz[0]|caps[0]"]
 
 
 def names() -> Iterator[str]:
-    """Names: what each group of features adds, on two corpora."""
+    """Names: the gain from each group of features, on two corpora."""
     yield "| features | WNUT-17 dev | test | Spanish dev | test |"
     yield "|---|---:|---:|---:|---:|"
     english, spanish = ([read_table(corpus(f"{c}/{p}.tsv")) for p in ("train", "dev", "test")] for c in NAMES)
@@ -107,7 +107,7 @@ def chains() -> Iterator[str]:
 
 
 def scores() -> Iterator[str]:
-    """What settings chosen on held-out data reach on the test splits."""
+    """The scores of settings chosen on held-out data on the test splits."""
     yield "| data | features and settings | CPU s | held out | test |"
     yield "|---|---|---:|---:|---:|"
     ewt = [
@@ -131,7 +131,7 @@ def scores() -> Iterator[str]:
 
 
 def entities() -> Iterator[str]:
-    """Names, and the two sets of a course, with every knob left alone."""
+    """Names, and the two datasets of a course, with default knobs."""
     yield "| data | besides the defaults | CPU s | held out | test |"
     yield "|---|---|---:|---:|---:|"
     english, spanish = ([read_table(corpus(f"{c}/{p}.tsv")) for p in ("train", "dev", "test")] for c in NAMES)
@@ -192,7 +192,7 @@ def _trained(config: Crf, features: str | None, train: TokenTable) -> tuple[Tagg
 
 
 def _shown(tagger: Tagger, part: TokenTable, convention: str | None) -> str:
-    """The score; by the course's convention that of spans without their type, and with it."""
+    """The score; by the course's convention, those of spans without and with their type."""
     if convention is None:
         return f"{_score(tagger, part):.2f}"
     found = score_tags(part.lists("y"), tagger.predict(part), convention)
@@ -202,7 +202,7 @@ def _shown(tagger: Tagger, part: TokenTable, convention: str | None) -> str:
 
 
 def _score(tagger: Tagger, part: TokenTable) -> float:
-    """Span F1 where labels spell spans, else the share of tokens, in percent."""
+    """Span F1 if labels encode spans, else token accuracy, in percent."""
     found = score_tags(part.lists("y"), tagger.predict(part))
     return 100 * (found.token_accuracy if found.span is None else found.span.micro.f1)
 
@@ -211,7 +211,7 @@ TABLES = {f.__name__: f for f in (chunking, names, chains, scores, entities)}
 
 
 def main() -> None:
-    """The tables that are named, or all, anew."""
+    """Rewrite the named tables, or all."""
     for name in sys.argv[1:] or TABLES:
         lines = "\n".join(TABLES[name]())
         text = PAGE.read_text(encoding="utf-8")

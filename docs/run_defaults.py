@@ -1,6 +1,6 @@
 """Write the tables of defaults.md from the benchmarks that measure them.
 
-python docs/run_defaults.py [FOLDER]      FOLDER: outputs that were kept, NAME.txt for each table; else all are run
+python docs/run_defaults.py [FOLDER]      FOLDER: saved outputs, NAME.txt for each table; else all are run
 """
 
 import re
@@ -23,7 +23,7 @@ COMMANDS = {
 
 
 def main(folder: Path | None) -> None:
-    """All tables anew."""
+    """Rewrite all tables."""
     text = PAGE.read_text(encoding="utf-8")
     for name, commands in COMMANDS.items():
         if folder is not None:
@@ -31,14 +31,14 @@ def main(folder: Path | None) -> None:
         else:
             lines = [line for command in commands for line in output(command)]
         rows = [line.strip() for line in lines if line.startswith("|") and "Error:" not in line]
-        table = "\n".join(dict.fromkeys(rows)) + "\n"  # heads that several commands print stand once
+        table = "\n".join(dict.fromkeys(rows)) + "\n"  # a head that several commands print is kept once
         marks = re.compile(rf"(?s)(<!-- {name} -->\n).*?(<!-- end -->)")
         text = marks.sub(lambda m, table=table: f"{m[1]}{table}{m[2]}", text)
     PAGE.write_text(text, encoding="utf-8")
 
 
 def output(command: list[str]) -> list[str]:
-    """What a benchmark prints."""
+    """The lines that a benchmark prints."""
     done = subprocess.run(
         [sys.executable, "-m", *command], cwd=HERE.parent, check=True, capture_output=True, text=True
     )

@@ -45,7 +45,7 @@ SMOOTHINGS = {
 
 
 def main() -> None:
-    """Both tables."""
+    """Rewrite both tables."""
     data = {
         name: [read_table(corpus("sutd_hmm_2020") / name / part) for part in ("train", "dev.out")]
         for name in ("EN", "SG")

@@ -12,12 +12,12 @@ PAGE = Path(__file__).parent / "laboratory.md"
 
 
 def main() -> None:
-    """The page anew."""
+    """Rewrite the page."""
     written_anew(PAGE)
 
 
 def written_anew(page: Path, answers: Collection[int] = (0,)) -> None:
-    """Every console block of a page anew; commands may end with these exit codes."""
+    """Rewrite every console block of a page; commands may end with these exit codes."""
     with tempfile.TemporaryDirectory() as folder:
         text = re.sub(
             r"(?s)~~~console\n(.*?)~~~",

@@ -20,7 +20,7 @@ from chaffinch.report.charts import lines  # noqa: E402
 from chaffinch.report.html import svg_file  # noqa: E402
 
 EXPECTED = {"sentences": 1.0, "length": 1.0, "labels": 2.0, "features": 1.0}
-SLACK = 0.15  # above this, an exponent is said to be above what the definition asks for
+SLACK = 0.15  # an exponent above the expected one by more than this is reported
 
 HEAD = """\
 # How near the machine's limit
@@ -43,10 +43,10 @@ an earlier result, no branch is mispredicted. `benchmarks/limits.py` counts the 
 |---|---|---|---|---|---|---|---|
 """
 
-# What may keep a path below a third of its limit: profiles where they say so, else inference from the code.
+# Why a path is below a third of its limit: from a profile if the text says so, otherwise inferred from the code.
 REASONS = {
     "feature extraction": """\
-strings (reading words, interning them, describing word types), of which the limit counts nothing: it has
+strings (reading words, interning them, describing word types), which the limit does not count: it has
   one cache line for each feature. The next row of the table is the same without strings: the values of words are
   known, as in training from a cache.""",
     "CRF pass (log Z and gradient)": """\
@@ -58,13 +58,13 @@ by a profile (samples of the clock), forward and backward steps are a third, in 
 latency. A sentence is a chain: {chain:.0f} operations for each token wait for the one before (maxima over the
   labels, the scale of a row, the trace of the path back), {each:.1f} ns each if nothing else took time; an
   operation takes four cycles. By a profile, forward steps are half of the time, the trace a fifth, checks of the
-  input in Python another fifth. The limit supposes that nothing waits, which needs several sentences side by side
+  input in Python another fifth. The limit assumes that nothing waits, which needs several sentences side by side
   in one loop; the core takes them one by one.""",
     "vectorising": """\
-by a profile, cutting text into words and looking these up is a third, the look-up of pairs of words a fifth,
+by a profile, splitting text into words and looking them up is a third, the look-up of pairs of words a fifth,
   the sort of a document's features a sixth. The limit has one cache line for each n-gram. The look-up of a word
-  reads three (slot, bounds of the string, string), that of a pair two (tag, slot); slots and tags are asked
-  for ahead of time, and nothing is allocated for a word.""",
+  reads three (slot, bounds of the string, string), that of a pair two (tag, slot); slots and tags are
+  prefetched, and nothing is allocated for a word.""",
 }
 
 ARCHITECTURES = """
@@ -82,9 +82,9 @@ SCALING = """
 ## Scaling
 
 CPU time while one size doubles and the others stay. A straight line is a power law; its exponent is fitted by least
-squares on logarithms. The definition asks for 1 in sentences and length, at most 2 in labels (pairs of labels), and at
-most 1 in features (all weights are read once a pass). Exponents below 1 come from work that does not grow with the size
-that is varied, such as a pass over all weights: at these sizes they are no proof of linear growth beyond them.
+squares on logarithms. By definition the exponent is 1 in sentences and length, at most 2 in labels (pairs of labels),
+and at most 1 in features (all weights are read once a pass). Exponents below 1 come from work that does not grow with
+the size that is varied, such as a pass over all weights: they do not prove linear growth beyond these sizes.
 """
 
 
@@ -114,7 +114,7 @@ def main(folder: Path = HERE, sizes: limits.Sizes | None = None, steps: int = 5)
         text += _drawn(folder, kind, made, "CPU s")
         for curve in made:
             above = curve.exponent > EXPECTED[kind] + SLACK
-            told = ", above what the definition asks for" if above else ""
+            told = ", above the expected exponent" if above else ""
             text += f"- {curve.path}: exponent {curve.exponent:.2f}{told}\n"
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     made = limits.thread_curves(sizes, max(2, cores))

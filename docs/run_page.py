@@ -84,7 +84,7 @@ def photographed(page: Any, address: str) -> None:
 
 
 def main() -> None:
-    """Both pictures anew."""
+    """Take both pictures."""
     from playwright.sync_api import sync_playwright
 
     with (

@@ -49,7 +49,7 @@ CHOICES = {
 
 
 def main() -> None:
-    """The tables that are named, or all."""
+    """Rewrite the named tables, or all."""
     for name in sys.argv[1:] or TABLES:
         text = PAGE.read_text(encoding="utf-8")
         made = TABLES[name]()
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def ingredients() -> str:
-    """The one table: five ways to search and learn, the same features, the split that the corpus comes with."""
+    """Five ways to search and learn, with the same features and the corpus's own split."""
     train, test = _ingredients()
     gold, rows = test.lists("y"), []
     for name, config in RECIPES.items():
@@ -105,7 +105,7 @@ def greedy_and_easiest_first() -> str:
 
 
 def choices() -> str:
-    """How the defaults were chosen: sentences that were not trained on, none of them of a test split."""
+    """How the defaults were chosen: on held-out sentences, none of them of a test split."""
     corpora: list[tuple[str, tuple[TokenTable, TokenTable], str, str | None]] = [
         ("ingredients, sentences", _tenth(_ingredients()[0]), "sentence_accuracy", "ingredients"),
         ("CoNLL-2000, F1", _tenth(_chunks()[0]), "span.micro.f1", None),

@@ -20,7 +20,7 @@ NAMES = ("ingredients", "questions", "topics", "reviews", "posts")
 
 
 def main() -> None:
-    """Both anew."""
+    """Rewrite both."""
     written_anew(PAGE, answers=(0, 1))
     text = PAGE.read_text(encoding="utf-8")
     table = re.compile(r"(?s)(<!-- slips -->\n).*?(<!-- end -->)")
@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def slips() -> str:
-    """A row per sample: slips that there are, suspects, and how many are both."""
+    """A row per sample: the number of slips, of suspects, and the shares that are both."""
     lines = [
         "| sample | labels | slips | suspects | suspects that are slips | slips that are suspects |",
         "|---|---|---|---|---|---|",

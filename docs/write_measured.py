@@ -16,7 +16,7 @@ MARK = re.compile(r"(<!-- measured: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def main() -> None:
-    """Every marked table anew; those without a record stay."""
+    """Rewrite every marked table; those without a record stay."""
     records = latest()
     text = PAGE.read_text(encoding="utf-8")
 

@@ -77,7 +77,7 @@ RERANKERS = Recipes(
         load,
         options=("weight",),
     ),
-    Recipe("risk", "the least loss to be expected", ListRisk, train, load, options=("weight",)),
+    Recipe("risk", "minimum expected loss", ListRisk, train, load, options=("weight",)),
     Recipe("perceptron", "averaged perceptron over the lists", Perceptron, train, load),
     Recipe("mira", "margins as wide as the candidates' losses, online", Mira, train, load),
     Recipe("hinge", "the structured margin by Frank-Wolfe", FrankWolfe, train, load, options=("weight",)),

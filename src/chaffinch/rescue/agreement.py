@@ -13,7 +13,7 @@ class Answer(NamedTuple):
     """A model's answer to one text.
 
     labels: a label, or those of the tokens of a sentence
-    scores: by label, of the text or of each token; None: the model has none to compare
+    scores: by label, of the text or of each token; None: the model gives none
     """
 
     labels: str | Sequence[str]
@@ -24,10 +24,10 @@ class Answer(NamedTuple):
 class ModelAgreement:
     """The comparison of two models on some texts.
 
-    texts, same:   the number of texts, and of those with the same answer
-    tokens, tokens_same: the same of labels one by one
+    texts, same:   the number of texts, and of texts with the same answer
+    tokens, tokens_same: the same for single labels
     largest:       the largest absolute difference of two scores; None: no scores were compared
-    first:         the number of the first text with another answer; None: there is none
+    first:         the index of the first text with different answers; None: there is none
     """
 
     texts: int

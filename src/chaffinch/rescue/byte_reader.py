@@ -1,4 +1,4 @@
-"""A cursor over the bytes of a file: nothing is read past its end, nothing is allocated that the file does not hold."""
+"""A cursor over the bytes of a file: it never reads past the end, nor allocates more than the file holds."""
 
 import struct
 from typing import Any
@@ -58,11 +58,11 @@ class ByteReader:
         return self._number("<I", what, 0, most)
 
     def i32(self, what: str, *, least: int | None = None, most: int | None = None) -> int:
-        """A signed number between these."""
+        """A signed number within these bounds."""
         return self._number("<i", what, least, most)
 
     def i64(self, what: str, *, least: int | None = None, most: int | None = None) -> int:
-        """A signed number between these."""
+        """A signed number within these bounds."""
         return self._number("<q", what, least, most)
 
     def f64(self, what: str) -> float:

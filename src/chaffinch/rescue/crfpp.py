@@ -7,7 +7,7 @@
             blank line, "id string" lines, a blank line, weights
 
 A string of a template U has the weights id .. id + L - 1, one for each label; one of a template B has L * L, by the
-label before and the label. The cost factor is not used: crf_test takes its own, 1. Weights are summed as float32.
+previous label and the label. The cost factor is not used: crf_test takes its own, 1. Weights are summed as float32.
 """
 
 from collections.abc import Sequence
@@ -114,7 +114,8 @@ def _tagger(file: ForeignFile, kind: str, parsed: _Parsed) -> Rescued:
     ends = ids + np.where(pairs, L * L, L)
     if K and (ids[0] < 0 or ends[-1] > len(parsed.weights) or (ids[1:] < ends[:-1]).any()):
         raise file.refusal(
-            f"expected strings whose weights do not overlap and end at {len(parsed.weights)}, found others"
+            f"expected weights of strings that do not overlap and end at {len(parsed.weights)}, "
+            "found some that overlap or lie outside"
         )
     try:
         encoder = StringTemplateEncoder(
@@ -170,7 +171,7 @@ def _keys(file: ForeignFile, begin: int, units: NDArray[np.uint32]) -> tuple[lis
     """The strings of a double array and their numbers.
 
     A node with base b > 0 has its children at b + 1 + c, one for each byte c, and its number at b; all of these have
-    check b, and b is the base of no other node. So every unit has one parent; the trie is walked down from the root.
+    check b, and no other node has base b. So every unit has one parent, and the trie is walked down from the root.
     """
     n = len(units)
     base, check = units[:, 0].astype(np.int32).astype(np.int64), units[:, 1].astype(np.int64)

@@ -7,7 +7,7 @@
             NUL}; offsets count from the chunk
     LFRF    u32 size, u32 n, n offsets from the start of the file to {u32 count, u32 features[count]}; AFRF likewise
 
-A state feature has an attribute as its source, a transition the label before. The references repeat the
+The source of a state feature is an attribute, that of a transition the previous label. The references repeat the
 sources; CRFsuite follows the references, so both must agree.
 """
 
@@ -106,7 +106,7 @@ def of_estimator(original: Any) -> Rescued:
 def of_tagger(original: Any) -> Rescued:
     """Refuse a ``pycrfsuite.Tagger``: it gives neither its file nor its exact weights."""
     raise ConfigError(
-        f"{type(original).__name__} of python-crfsuite shows its weights rounded to six digits only: give the path of "
+        f"{type(original).__name__} of python-crfsuite gives its weights only rounded to six digits: give the path of "
         "the .crfsuite file that it opened"
     )
 
@@ -155,14 +155,14 @@ def _strings(file: ForeignFile, at: int, count: int, what: str) -> list[bytes]:
     if (ids != np.arange(n)).any():
         k = int(np.flatnonzero(ids != np.arange(n))[0])
         raise file.fault(
-            int(listed[k]), f"the record of number {k} of the {what}", f"that of number {ids[k]}"
+            int(listed[k]), f"the record of number {k} of the {what}", f"the record of number {ids[k]}"
         )
     ends = listed + 8 + lengths
     if (lengths < 1).any() or (ends > len(file.content)).any():
         k = int(np.flatnonzero((lengths < 1) | (ends > len(file.content)))[0])
         raise file.fault(int(listed[k]) + 4, "the length of a string inside the file", int(lengths[k]))
     if int(lengths.sum()) > 2 * len(file.content):
-        raise file.fault(at, f"{what} that do not lie one over the other", f"{int(lengths.sum())} bytes")
+        raise file.fault(at, f"{what} that do not overlap", f"{int(lengths.sum())} bytes")
     content, found = file.content, []
     for a, b in zip((listed + 8).tolist(), ends.tolist(), strict=True):
         raw = content[a:b]
@@ -183,7 +183,7 @@ def _words(file: ForeignFile, at: NDArray[np.int64], what: str) -> NDArray[np.in
 def _check_references(
     file: ForeignFile, at: int, chunk: str, features: NDArray[np.void], kind: int, owners: int
 ) -> None:
-    """The references list the features of each attribute, or of each label before, and no others."""
+    """Check that references list exactly the features of each attribute, or of each previous label."""
     reader = ByteReader(file)
     reader.seek(at, "references")
     reader.magic(chunk.encode())
@@ -201,7 +201,9 @@ def _check_references(
     expected = np.flatnonzero(features["type"] == kind)
     wrong = (ids >= len(features)).any() or len(ids) != len(expected) or (np.sort(ids) != expected).any()
     if wrong or (features["source"][ids] != owner).any():
-        raise file.fault(at, f"references of {chunk} that agree with the sources of the features", "others")
+        raise file.fault(
+            at, f"references of {chunk} that agree with the sources of the features", "others that do not"
+        )
 
 
 def _holds(start: bytes) -> bool:

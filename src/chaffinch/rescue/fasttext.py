@@ -5,7 +5,7 @@
     tokens x { bytes, NUL, i64 count, i8 0 word or 1 label };  kept buckets x { i32 bucket, i32 row }
     u8 quantised, input matrix, u8 output quantised, output matrix
 
-Everything is little-endian. The prefix of labels is not stored: it is ``__label__`` if all of them begin so.
+Everything is little-endian. The prefix of labels is not stored: it is ``__label__`` if all labels begin with it.
 """
 
 import struct

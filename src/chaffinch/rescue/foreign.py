@@ -14,8 +14,8 @@ class ForeignFile:
 
     source:   its name in messages
     content:  its bytes
-    path:     where it is, for formats of several files; None: it has no place
-    encoding: of its strings; tools that store bytes do not record it
+    path:     its location, for formats of several files; None: it is not on disk
+    encoding: encoding of its strings; tools that store bytes do not record it
     """
 
     source: str
@@ -48,8 +48,8 @@ class ForeignFile:
 class Rescued:
     """A model of another tool as one of ours, with what its estimator needs.
 
-    told:       what was read, for the user: "a CRFsuite model: 9 labels, 12,001 attributes"
-    task:       of the estimator; None: a tagger
+    told:       description of the model for the user: "a CRFsuite model: 9 labels, 12,001 attributes"
+    task:       task of the estimator; None: a tagger
     model:      ``model_`` of the estimator
     config:     ``config_``: the config of the recipe that loads the saved model
     attributes: further attributes of the estimator, by name
@@ -66,7 +66,7 @@ class Rescued:
 class ForeignFormat:
     """A row of the registry.
 
-    name:  for ``--from``
+    name:  its name for ``--from``
     holds: whether a file is of this format, by its first bytes
     read:  the model of a file; every offset, count, index and number is checked before it is used
     holds_folder: whether a folder is of this format; None: a model is one file
@@ -80,7 +80,7 @@ class ForeignFormat:
 
 @dataclass(frozen=True)
 class ForeignObject:
-    """A row of the registry of objects in memory: the module and name of their class or of one of its bases."""
+    """A row of the registry of objects in memory: the module and name of their class or of a base class."""
 
     module: str
     name: str
@@ -88,7 +88,7 @@ class ForeignObject:
 
 
 def shown(value: object) -> str:
-    """A value in a message, on one line and not too long.
+    """A value in a message, shortened.
 
     >>> shown(b"abc" * 40), shown(7)
     ("b'abcabcabcabcabcabcabcabcabcabcab'...", '7')

@@ -6,7 +6,8 @@
     nr_feature 1000
     bias 1
     w
-    one line for each feature, and one for the bias if it is not below zero: a number for each label, or one of two
+    one line for each feature, and one for the bias if it is not negative: a number for each label, or, if there are
+    two labels, a single number
 
 Documents are rows of ``index:value`` from 1, as in LIBLINEAR's own data. Weights are rounded to 32 bits.
 """
@@ -55,7 +56,7 @@ def read(file: ForeignFile) -> Rescued:
     with np.errstate(over="ignore"):
         narrow = w.astype(np.float32)
     if not np.isfinite(narrow).all():
-        raise file.refusal("has a weight that 32 bits do not hold")
+        raise file.refusal("has a weight outside the range of 32-bit floats")
     link = "rest" if solver in LOGISTIC and Y > 2 else "softmax"
     model = ClassifierModel(DocumentEncoder(None, (), features), with_lanes(narrow), classes, link)
     told = f"a LIBLINEAR model: {Y:,} labels, {features:,} features, solver {solver}"
@@ -82,7 +83,7 @@ def _header(file: ForeignFile) -> tuple[str, list[int], int, float, int]:
         raise file.fault(at, "a line solver_type before w", "none")
     solver = b" ".join(found["solver_type"][0]).decode("ascii", "replace")
     if solver in OTHERS:
-        raise file.refusal(f"is of the solver {solver}, for {OTHERS[solver]}; only classifiers are read")
+        raise file.refusal(f"has the solver {solver}, for {OTHERS[solver]}; only classifiers are read")
     if solver not in (*LOGISTIC, *MARGINS):
         raise file.fault(found["solver_type"][1], "a solver of LIBLINEAR", solver)
     for key in KEYS[:-1]:

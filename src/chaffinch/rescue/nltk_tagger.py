@@ -25,7 +25,7 @@ PARTS = ("weights", "tagdict", "classes")
 
 
 def read(file: ForeignFile) -> Rescued:
-    """The tagger of a folder, or of the folder in which one of the three files is."""
+    """The tagger of a folder, or of the folder that contains one of the three files."""
     place = file.path
     if place is None:
         raise file.refusal("NLTK's tagger is three JSON files: give their folder")
@@ -45,7 +45,7 @@ def of_object(original: Any) -> Rescued:
 
 
 def tagger(file: ForeignFile, weights: Any, tagdict: Any, classes: Any) -> Rescued:
-    """The tagger of these three, checked."""
+    """The tagger of the contents of the three files, which are checked."""
     if (
         not isinstance(classes, Sequence)
         or isinstance(classes, str)

@@ -26,7 +26,7 @@ FAULTS = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, M
 
 
 def format_of(path: str | Path, name: str | None = None) -> ForeignFormat | None:
-    """The format of this name, or the one that the first bytes show; None: not a model that is read here."""
+    """The format of this name, or the one recognised by the first bytes; None: not a known model format."""
     if name is not None:
         found = next((format for format in FORMATS if format.name == name), None)
         if found is None:

@@ -1,8 +1,7 @@
-"""Text pipelines of scikit-learn that are in memory: a vectoriser, perhaps tf-idf, a linear classifier.
+"""Text pipelines of scikit-learn that are in memory: a vectoriser, optionally tf-idf, a linear classifier.
 
 Nothing is unpickled: the caller gives the trained object. Settings that cannot be reproduced are refused by
-name.
-Weights, idf and sums are rounded to 32 bits.
+name. Weights, idf and sums are rounded to 32 bits.
 """
 
 from typing import Any, NoReturn
@@ -54,8 +53,8 @@ def read(pipeline: Any) -> Rescued:
     if not fits or between > 1 or (between == 1 and kinds[0] == "TfidfVectorizer"):
         odd = next((k for k in kinds[1:-1] if k != TRANSFORMER), " + ".join(kinds))
         raise ConfigError(
-            f"this pipeline is not read because of {odd}; a {' or '.join(VECTORISERS)}, perhaps {TRANSFORMER}, and a "
-            "linear classifier are"
+            f"this pipeline cannot be read because of {odd}; expected a {' or '.join(VECTORISERS)}, optionally "
+            f"{TRANSFORMER}, and a linear classifier"
         )
     vectoriser, classifier = steps[0][1], steps[-1][1]
     weighting = steps[1][1] if between else vectoriser if kinds[0] == "TfidfVectorizer" else None

@@ -1,4 +1,4 @@
-"""Models of Wapiti, as its text files hold them.
+"""Models of Wapiti, read from its text files.
 
     #mdl#type#n             type: 0 maximum entropy, 1 MEMM, 2 CRF; n weights that are not zero
     #rdr#patterns/columns/autouni, then the patterns as netstrings (length:text,)
@@ -6,7 +6,7 @@
     index=weight            n lines; weights are hexadecimal floats
 
 Weights are numbered by observation: one for each label if it begins with u or *, then one for each pair of labels if it
-begins with b or *. Sums are float64; those of a label are added to those of its pair first.
+begins with b or *. Sums are float64; the sum of a label is first added to the sum of its pair.
 """
 
 import re
@@ -98,7 +98,7 @@ class _Sections:
         self.at = 0
 
     def match(self, expression: bytes, what: str) -> tuple[list[int], int]:
-        """The numbers of a line, 0 for those that are not there, and its offset."""
+        """The numbers of a line, 0 for missing ones, and its offset."""
         found = re.compile(expression).match(self.file.content, self.at)
         if found is None:
             raise self.file.fault(self.at, what, self.file.content[self.at : self.at + 40])
@@ -111,7 +111,7 @@ class _Sections:
         return self.netstrings(count, f"one of the {what}")
 
     def netstrings(self, count: int, what: str) -> list[tuple[bytes, int]]:
-        """Strings with their lengths before them, and their offsets."""
+        """Netstrings (length, colon, text, comma) and their offsets."""
         content, found = self.file.content, []
         if count > len(content) - self.at:
             raise self.file.fault(self.at, f"{count} strings", f"{len(content) - self.at} bytes to the end")

@@ -1,4 +1,4 @@
-"""Lines as fastText reads them: tokens between white space, those with the prefix are labels."""
+"""Lines as fastText reads them: tokens separated by white space; tokens with the prefix are labels."""
 
 import re
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ def parsed(line: str, prefix: str = PREFIX) -> Line:
 
 
 def read_lines(path: str | Path, prefix: str, purpose: str) -> Iterator[Line]:
-    """The lines of a file; purpose: what it was opened for, in the message of fastText."""
+    """The lines of a file; purpose: why it is opened, for fastText's error message."""
     try:
         with Path(path).open("rb") as stream:
             for number, raw in enumerate(stream, 1):

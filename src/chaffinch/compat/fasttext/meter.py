@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-MISSED = -1.0  # the score of a gold label that is not among the predictions
+MISSED = -1.0  # the score of a gold label that was not predicted
 
 Pair = tuple[float, bool]  # the score of a label and whether it is gold
 
@@ -39,7 +39,7 @@ class MeterCounts:
 
 
 class Meter:
-    """Counts of all labels and of each; ``prefix`` is that of the labels it is asked about."""
+    """Counts of all labels together and of each label."""
 
     def __init__(self, labels: Iterable[str]) -> None:
         self.examples = 0

@@ -16,7 +16,7 @@ from chaffinch.lab.size_search import file_size, parsed_size, smallest
 from chaffinch.model.fasttext import FastTextModel
 
 PREFIX_NOTE, COUNTS_NOTE = "label_prefix", "label_counts"
-SHARE = 4  # a model is quantised to one in this many of its bytes, unless a size is given
+SHARE = 4  # quantising divides the size of a model by this, unless a size is given
 NOT_HERE = (
     "a classifier of this package has no {what}: it has a weight for each word and label, and no matrices of vectors; "
     "models read from fastText's files have them"
@@ -144,20 +144,20 @@ class FastText:
         return self.get_words()
 
     def get_labels(self, include_freq: bool = False, on_unicode_error: str = "strict") -> Any:
-        """The labels, the most frequent first; with how often each occurred in training, if that is asked for."""
+        """The labels, the most frequent first; ``include_freq``: also their counts in training."""
         model = self.estimator.model_
         if isinstance(model, FastTextModel):
             counts = model.sections.counts[model.sections.words :]
             return (self._names, counts.copy()) if include_freq else self._names
         if self._label_counts is None:
             if include_freq:
-                raise ConfigError("this model file does not say how often each label occurred in training")
+                raise ConfigError("this model file has no counts of labels in training")
             return self._names
         names = [self._prefix + label for label in self._label_counts]
         return (names, np.array(list(self._label_counts.values()), np.int64)) if include_freq else names
 
     def get_words(self, include_freq: bool = False, on_unicode_error: str = "strict") -> Any:
-        """The words; a loaded model of this package has those that are features, and no counts of them."""
+        """The words; a loaded model of this package has only the words that are features, without counts."""
         model = self.estimator.model_
         if isinstance(model, FastTextModel):
             names = model.encoder.names()
@@ -167,7 +167,7 @@ class FastText:
             counts = np.array(list(self._counts.values()), np.int64)
             return (list(self._counts), counts) if include_freq else list(self._counts)
         if include_freq:
-            raise ConfigError("this model file does not say how often each word occurred in training")
+            raise ConfigError("this model file has no counts of words in training")
         union = model.encoder.union
         of_words = [one.names() for one in union.vectorizers if one.unit == "word" and not one.hash_bits]
         return list(dict.fromkeys(name for names in of_words for name in names if " " not in name))
@@ -301,7 +301,7 @@ class FastText:
 
         size:   such as ``"300KB"``; None: a quarter of the present file
         input:  lines with labels on which sizes are compared; None: the largest that fits is kept
-        The other arguments belong to fastText's own quantiser and have no meaning here.
+        The other arguments are those of fastText's own quantiser and have no meaning here.
         """
         if isinstance(self.estimator.model_, FastTextModel):
             raise ConfigError(
@@ -353,7 +353,7 @@ def load_model(path: str) -> FastText:
 
 
 def _label_counts(counts: Any) -> dict[str, int] | None:
-    """The counts that a file notes, if they are counts."""
+    """The counts in the notes of a file; None if they are missing or invalid."""
     if not isinstance(counts, list) or not all(isinstance(one, list) and len(one) == 2 for one in counts):
         return None
     made = {str(label): n for label, n in counts if isinstance(n, int)}

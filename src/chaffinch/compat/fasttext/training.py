@@ -1,4 +1,4 @@
-"""Training with fastText's arguments: which of them have a meaning here, and which meaning."""
+"""Training with fastText's arguments, and their meaning here."""
 
 import os
 import warnings
@@ -111,7 +111,7 @@ def train_unsupervised(*_args: Any, **_kwargs: Any) -> NoReturn:
 
 
 def _arguments(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments by fastText's names; TypeError as Python would raise it."""
+    """The arguments by fastText's names; raises TypeError as a Python function does."""
     names = ["input", *DEFAULTS]
     if len(args) > len(names):
         raise TypeError(f"train_supervised takes {len(names)} arguments, got {len(args)}")
@@ -147,7 +147,7 @@ def _frequent(lines: list[Line], least: int) -> list[Line]:
 
 
 def _corpus(lines: list[Line], settings: Mapping[str, Any]) -> Texts:
-    """The lines as a corpus; labels are lists if each is to have a probability of its own."""
+    """The lines as a corpus; labels are lists if each has a probability of its own."""
     several = settings["loss"] == "ova" or any(len(set(line.labels)) > 1 for line in lines)
     labels: list[Any] = [sorted(set(line.labels)) if several else line.labels[0] for line in lines]
     return Texts([line.text for line in lines], labels)

@@ -28,7 +28,7 @@ class CellMistake:
     length: int
 
 
-# Changes weights in place for a mistake: the step of each cell, and the loss.
+# For a mistake: the step of each cell, and the loss.
 Rule = Callable[[CellMistake], tuple[Vector, float]]
 
 
@@ -82,7 +82,7 @@ def iterations(
 ) -> Iterator[tuple[Vector, float]]:
     """The weights of the features after each iteration, and the sum of the losses.
 
-    stops: whether a mean loss ends training
+    stops: whether training ends at this mean loss
     """
     A, Y = features.A, features.Y
     w, late = np.zeros(A * Y + Y * Y), np.zeros(A * Y + Y * Y)  # late: steps times their number

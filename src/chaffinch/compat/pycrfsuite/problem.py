@@ -1,4 +1,4 @@
-"""The training data and the features that CRFsuite makes of them."""
+"""The training data and the features that CRFsuite generates from them."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -90,10 +90,10 @@ class FeatureCells:
     def of(
         cls, data: LabelledItems, A: int, Y: int, least: float, states: bool, transitions: bool
     ) -> "FeatureCells":
-        """Those whose values add up to at least ``least``.
+        """The features whose values add up to at least ``least``.
 
         Negative sums are below the default of 0, so features with them are left out, as in CRFsuite.
-        states, transitions: also those that do not occur, with a sum of 0
+        states, transitions: also features that do not occur, with a sum of 0
         """
         y, at = data.y.astype(np.int64), data.inside
         found = [data.ids * np.int64(Y) + y[data.items], A * Y + y[at - 1] * Y + y[at]]

@@ -86,7 +86,7 @@ class Tagger:
         return [model.labels.outer[i] for i in found.tolist()]
 
     def tag_all(self, sequences: Any) -> list[list[str]]:
-        """The best labels of each sequence, found together; what was ``set`` stays."""
+        """The best labels of each sequence, decoded together; the sequence that was ``set`` stays."""
         model = self._opened()
         encoder: Any = model.encoder
         bounds, ptr, ids, values = encoder.index.read([given_items(x) for x in sequences], False, True)
@@ -95,7 +95,7 @@ class Tagger:
         return [names[a:b] for a, b in pairwise(bounds.tolist())]
 
     def set(self, xseq: Any) -> None:
-        """Set the sequence that ``tag``, ``probability`` and ``marginal`` are about."""
+        """Set the sequence for ``tag``, ``probability`` and ``marginal``."""
         encoder: Any = self._opened().encoder
         _, ptr, ids, values = encoder.index.read([given_items(xseq)], False, True)
         self._rows, self._sums = CsrRows(ptr, ids, values), None
@@ -204,7 +204,7 @@ def _dumped(info: ParsedDump) -> Iterator[str]:
 
 
 def _model(source: str, content: bytes, path: str | None) -> ForeignChainModel:
-    """The model of a file; ValueError if it is none, or one of another recipe."""
+    """The model of a file; ValueError if it is not a model, or has another recipe."""
     if content[:4] == CRFSUITE:
         model: Any = crfsuite.read(ForeignFile(source, content)).model
     elif path is not None:

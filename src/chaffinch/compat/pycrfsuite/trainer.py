@@ -53,7 +53,7 @@ class BaseTrainer:
     The algorithms, and what differs from CRFsuite:
 
         lbfgs  the same objective: -log-likelihood + c1 |w| + c2 |w|^2, by OWL-QN if c1 > 0, with
-               the same steps, else by L-BFGS, with another line search, so the steps differ, but not the optimum
+               the same steps; else by L-BFGS with another line search: the steps differ, the optimum does not
         l2sgd  the objective of lbfgs with c1 = 0, minimised by L-BFGS: nearer to the optimum than SGD;
                parameters of the learning rate have no meaning
         ap, pa, arow  the same updates; the order of the sequences in each iteration differs
@@ -145,7 +145,7 @@ class BaseTrainer:
     # -- training -----------------------------------------------------------------------------------------------
 
     def message(self, message: str) -> None:
-        """A line of the log; subclasses may read it."""
+        """Receive a line of the log; does nothing unless a subclass overrides it."""
 
     def train(self, model: str, holdout: int = -1) -> None:
         """Train and write the model file; sequences of the group ``holdout`` are only scored."""
@@ -256,9 +256,9 @@ class BaseTrainer:
 
 
 class Trainer(BaseTrainer):
-    """A trainer whose ``on_...`` methods get the events of the log, and print it unless they are overridden.
+    """A trainer that calls an ``on_...`` method for each event of the log; unless overridden, it prints the lines.
 
-    verbose: whether they are called
+    verbose: whether these methods are called
     """
 
     verbose = True
@@ -295,12 +295,12 @@ class Trainer(BaseTrainer):
         sys.stdout.write(log)
 
     def on_featgen_progress(self, log: str, percent: int) -> None:
-        """A part of the features is there."""
+        """A part of the features is generated."""
         del percent
         sys.stdout.write(log)
 
     def on_featgen_end(self, log: str) -> None:
-        """All features are there."""
+        """All features are generated."""
         sys.stdout.write(log)
 
     def on_prepared(self, log: str) -> None:
@@ -308,7 +308,7 @@ class Trainer(BaseTrainer):
         sys.stdout.write(log)
 
     def on_prepare_error(self, log: str) -> None:
-        """There is no first iteration."""
+        """Training failed before the first iteration."""
         sys.stdout.write(log)
 
     def on_iteration(self, log: str, info: dict[str, Any]) -> None:

@@ -28,11 +28,11 @@ class CRF:
     """A conditional random field on sequences of features, trained as CRFsuite does.
 
     The parameters are those of :class:`chaffinch.compat.pycrfsuite.Trainer` for the algorithm (lbfgs, l2sgd, ap, pa,
-    arow), with underscores; None: its default. Those of other algorithms raise ValueError.
+    arow), with underscores; None: its default. Parameters of other algorithms raise ValueError.
 
     verbose:        print a line per iteration
     model_filename: where the model is written and read; None: a temporary file, which a pickle contains
-    keep_tempfiles: whether a temporary file stays when the object goes
+    keep_tempfiles: whether a temporary file is kept when the object is deleted
     trainer_cls:    a trainer of your own
     """
 
@@ -103,7 +103,7 @@ class CRF:
     # -- training -----------------------------------------------------------------------------------------------
 
     def fit(self, X: Sequence[Any], y: Sequence[Any], X_dev: Any = None, y_dev: Any = None) -> Self:
-        """Train; on ``X_dev`` and ``y_dev`` each iteration is scored for the log."""
+        """Train; each iteration is scored on ``X_dev`` and ``y_dev`` for the log."""
         if (X_dev is None) != (y_dev is None):
             raise ValueError("Pass both X_dev and y_dev to use the holdout data")
         kind = LinePerIterationTrainer if self.trainer_cls is None else self.trainer_cls

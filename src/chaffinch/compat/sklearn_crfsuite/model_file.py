@@ -8,7 +8,7 @@ from typing import Any
 
 
 class ModelPath:
-    """A file that is deleted with its object, unless its name was given or it is to be kept.
+    """A file that is deleted with its object, unless its name was given or ``keep`` is set.
 
     name: its path; None: there is none yet
     """

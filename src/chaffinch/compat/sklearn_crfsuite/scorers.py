@@ -12,7 +12,7 @@ SCORES = {
 
 
 def __getattr__(name: str) -> Any:
-    """A scorer, made when it is asked for, since it needs scikit-learn."""
+    """A scorer, made on first use, because it needs scikit-learn."""
     if name not in SCORES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

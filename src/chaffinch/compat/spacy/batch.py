@@ -38,8 +38,7 @@ class Batch:
         for doc, a in zip(docs, bounds.tolist(), strict=False):
             if len(doc) and doc.has_annotation("SENT_START"):
                 starts[a : a + len(doc)] |= doc.to_array("SENT_START") == 1
-        # The sentence of a word begins at the last start before it; sentences of white space only are
-        # dropped.
+        # The sentence of a word begins at the last start before it; sentences of white space only are dropped.
         begun = np.cumsum(starts[:-1])[words]
         first = np.flatnonzero(np.diff(begun, prepend=-1))
         ptr = np.append(first, len(words)).astype(np.int64)
@@ -57,7 +56,7 @@ class Batch:
 
 
 def _types(docs: Sequence[Any], attribute: str, strings: Any) -> tuple[list[str], NDArray[np.int32]]:
-    """The distinct values of a token attribute as strings, and the place of each token's value among them."""
+    """The distinct values of a token attribute as strings, and the index of each token's value among them."""
     values = np.concatenate([doc.to_array(attribute).ravel() for doc in docs])
     distinct, ids = np.unique(values, return_inverse=True)
     if attribute == "POS":

@@ -97,7 +97,7 @@ class Chaffinch:
             raise ConfigError(f"threshold must be between 0 and 1, got {self.threshold}")
         self._estimator: Any = None
         self._error_handler: Any = None
-        # A saved pipeline names the file that its model once came from; its own folder holds the model.
+        # A saved pipeline names the original model file, which need not exist: its folder holds the model.
         if self.model is not None and Path(self.model).exists():
             from chaffinch.estimators import load
 
@@ -202,7 +202,7 @@ class Chaffinch:
                 doc.spans[self.spans_key] = group
 
     def _found(self, batch: Batch, scored: bool) -> Iterable[Sequence[tuple[int, int, str, float]]]:
-        """The spans of each sentence, with probabilities if they are wanted."""
+        """The spans of each sentence; scored: with probabilities."""
         if scored:
             found: list[Any] = self._estimator.predict_spans(batch.table)
             return found
@@ -216,7 +216,7 @@ class Chaffinch:
         )
 
     def _set_entities(self, doc: Any, given: list[tuple[Any, float]]) -> list[tuple[Any, float]]:
-        """Set the entities beside those that are there, and return the ones that were set."""
+        """Add entities to those that are set already, and return the added ones."""
         present = [] if self.overwrite else list(doc.ents)
         taken = {t for span in present for t in range(span.start, span.end)}
         kept = [one for one in given if taken.isdisjoint(range(one[0].start, one[0].end))]
@@ -244,7 +244,7 @@ class Chaffinch:
     # -- training and scoring ---------------------------------------------------------------------------------
 
     def initialize(self, get_examples: Callable[[], Iterable[Any]], *, nlp: Any = None) -> None:
-        """Train on the examples, unless the config names a model: then this model stays as it is."""
+        """Train on the examples; if the config names a model, that is kept as it is."""
         if self.model is not None:
             _ = self.estimator
             return
@@ -298,7 +298,7 @@ class Chaffinch:
         return made
 
     def from_bytes(self, content: bytes, *, exclude: Iterable[str] = ()) -> "Chaffinch":
-        """The settings and the model of bytes."""
+        """Read the settings and the model from bytes."""
         from spacy import util
 
         parts: dict[str, Any] = {
@@ -334,7 +334,7 @@ class Chaffinch:
         return self
 
     def set_error_handler(self, handler: Any) -> None:
-        """What to do with docs that cannot be annotated, as ``nlp.set_error_handler`` sets it."""
+        """Set the handler of docs that cannot be annotated, as ``nlp.set_error_handler`` does."""
         self._error_handler = handler
 
     def get_error_handler(self) -> Any:
@@ -422,13 +422,13 @@ def _registered() -> Any:
 
 
 def _assigned_by(estimator: Any, assigns: str | None, name: str) -> str:
-    """What a model assigns; ConfigError if it cannot assign what was asked for."""
+    """The annotation that a model assigns; ConfigError if it cannot assign the requested one."""
     from chaffinch.estimators import Classifier, Tagger
 
     if isinstance(estimator, Classifier):
         if estimator.model_.encoder.reads != "texts":
             raise ConfigError(
-                f"{name}: the classifier reads {estimator.model_.encoder.reads}, and a doc has a text alone"
+                f"{name}: the classifier reads {estimator.model_.encoder.reads}, but a doc has only a text"
             )
         able: tuple[str, ...] = (CATS,)
     elif isinstance(estimator, Tagger):

@@ -32,7 +32,7 @@ def train(
     """A :class:`Tagger` or :class:`Classifier` of annotated docs or examples.
 
     docs:     spaCy's ``Doc`` or ``Example`` objects: a corpus, or the output of ``nlp.pipe``
-    assigns:  what to learn: "ents", "spans", "tag", "pos" or "cats"; None: what the docs have, if that is one thing
+    assigns:  what to learn: "ents", "spans", "tag", "pos" or "cats"; None: the only annotation that the docs have
     columns:  columns beside the word and the token attributes that give them: ``{"pos": "tag"}``
     settings: arguments of the estimator: ``recipe="crf"``, ``folds=0``
 
@@ -60,7 +60,7 @@ def train(
             y.append([labels[t] for t in sentence])
     unknown = [any(label is None for label in sentence) for sentence in y]
     if not any(label is not None for sentence in y for label in sentence):
-        raise DataError(f"expected docs with {kind}, found none that has any")
+        raise DataError(f"expected docs with {kind}, found none")
     if any(unknown) and settings.get("recipe") not in (None, "crf"):
         warn_about_data(
             f"{sum(unknown)} of {len(y)} sentences have unknown labels, or annotations that do not fit the tokens, "
@@ -75,7 +75,7 @@ def train(
 
 @dataclass(frozen=True)
 class Annotated:
-    """A doc whose tokens are learnt from, and the reference that annotates them: the same doc, or an example's.
+    """A doc that gives the tokens, and the reference that annotates them: the same doc, or an example's.
 
     example: None if the doc annotates itself
     """
@@ -94,7 +94,7 @@ class Annotated:
         return cls(given, given)
 
     def cells(self, attribute: str) -> list[str | None]:
-        """A string per token; of other attributes than the text the reference's."""
+        """A string per token; attributes other than the text come from the reference."""
         if attribute == "text":
             return [token.text for token in self.doc]
         if self.example is None:
@@ -164,7 +164,7 @@ class Annotated:
 
 
 def checked_kind(assigns: str | None) -> str | None:
-    """The annotation to assign; ConfigError if there is no such one."""
+    """The annotation to assign; ConfigError if it is unknown."""
     if assigns is not None and assigns not in ASSIGNED:
         raise ConfigError(f"assigns must be one of {', '.join(ASSIGNED)}, got {assigns!r}")
     return assigns
@@ -177,7 +177,7 @@ def attributes_of(columns: Mapping[str, str]) -> dict[str, str]:
     for name, attribute in made.items():
         if attribute not in known:
             raise ConfigError(
-                f"column {name}: {attribute!r} is no token attribute of {', '.join(sorted(known))}"
+                f"column {name}: {attribute!r} is not one of the token attributes {', '.join(sorted(known))}"
             )
     return made
 
@@ -199,10 +199,10 @@ def _only_annotation(given: Sequence[Annotated], spans_key: str) -> str:
 
 
 def _categories(given: Sequence[Annotated]) -> tuple[list[str], list[Any]]:
-    """The texts and their labels: one each, lists, or shares, as the values of ``doc.cats`` are."""
+    """The texts and their labels: single labels, lists or shares, depending on the values of ``doc.cats``."""
     known = [one for one in given if one.reference.cats]
     if not known:
-        raise DataError("expected docs with cats, found none that has any")
+        raise DataError("expected docs with cats, found none")
     if len(known) < len(given):
         warn_about_data(f"{len(given) - len(known)} of {len(given)} docs have no cats and are left out")
     texts, cats = [one.doc.text for one in known], [one.reference.cats for one in known]
