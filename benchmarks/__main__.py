@@ -20,9 +20,9 @@ err = Console(stderr=True, highlight=False)
 
 
 def main(
-    names: Annotated[list[str] | None, typer.Argument(help="Which to run; all, if none is named.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Benchmarks to run; by default all.")] = None,
     repeats: Annotated[
-        int | None, typer.Option(min=1, help="Rounds, each contender once per round; else as declared.")
+        int | None, typer.Option(min=1, help="Rounds, each contender once per round; by default as declared.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The seed of generated inputs and of the intervals.")] = 1,
     listing: Annotated[bool, typer.Option("--list", help="List the benchmarks and their questions.")] = False,

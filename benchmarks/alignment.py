@@ -1,4 +1,4 @@
-"""Sentence pairs with links, as the alignment benchmarks read them; the ways to link them, and their scores."""
+"""The alignment benchmarks' sentence pairs with links, the methods that link them, and their scores."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ Fold = tuple[Linked, Linked]
 
 
 def matched(folds: Sequence[Fold]) -> list[Any]:
-    """Trained on the links of one part; associations from the text of both, as IBM model 1 has it."""
+    """Trained on the links of one part, with associations from the text of both, as for IBM model 1."""
     from chaffinch import Aligner
 
     found = []

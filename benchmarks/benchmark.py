@@ -1,4 +1,4 @@
-"""What a benchmark declares: a question, an input, ours, its rivals, and the bar."""
+"""The declaration of a benchmark: a question, an input, ours, its rivals, and the bar."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -36,13 +36,13 @@ class Contender:
 class Benchmark:
     """One question, answered by measuring.
 
-    input:   the common input, from a seed
-    work:    how much it is and in which unit, for throughput: (1_000_000, "tokens")
-    scores:  quality of an output, from (input, output); speed is never reported without it
+    input:   makes the common input from a seed
+    work:    amount of work and its unit, for throughput: (1_000_000, "tokens")
+    scores:  quality of an output, from (input, output); always reported beside speed
     bar:     how many times faster than every rival ours has to be; None: only measured
-    clock:   the clock that the bar is held to
+    clock:   the clock that the bar refers to
     fresh:   every run in a process of its own; False: all in this one, after a warm-up
-    needs:   paths below the folder of corpora without which it is skipped
+    needs:   paths below the folder of corpora; the benchmark is skipped if one is missing
     timeout: seconds after which a fresh process is ended and counted as failed
     """
 

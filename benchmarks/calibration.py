@@ -5,8 +5,8 @@
     python -m benchmarks.calibration cuts         linear recipes on several random cuts of one corpus, and their mean
 
 Ten bins of equal width. The interval is a bootstrap over documents or sentences; "noise" is the mean error that
-perfectly calibrated answers with the same confidences would show, by simulation: a small test set has one. It leaves
-out the noise of the calibration itself, which is fitted on a small training set: the mean over cuts shows what is left.
+perfectly calibrated answers with the same confidences would show, by simulation: a small test set shows some. It leaves
+out the noise of the calibration itself, which is fitted on a small training set: the mean over cuts shows it.
 """
 
 import sys
@@ -215,7 +215,7 @@ def main(wanted: list[str]) -> None:
         if len(wanted) == 1 or any(part in name for part in wanted[1:]):
             try:
                 print(row(name, measure()), flush=True)
-            except Exception as fault:  # a row that says so, and the others
+            except Exception as fault:  # the row reports it, and the others follow
                 print(f"| {name} | {type(fault).__name__}: {fault} |", flush=True)
 
 

@@ -8,7 +8,7 @@ from benchmarks.corpora import corpus
 from benchmarks.labelled import SST5, Split, accuracy, texts
 
 THREADS = 2
-# How far a label's share falls per step on the scale: chosen by cross-validation on the training and dev split.
+# Decay of a label's share per step on the scale, chosen by cross-validation on the training and dev split.
 SOFTNESS = 0.7
 
 
@@ -32,7 +32,7 @@ class Ordinal:
 
 
 def with_phrases(given: tuple[Split, Split, int]) -> tuple[Any, Split]:
-    """Logistic regression over n-grams and what the labels of phrases say of them."""
+    """Logistic regression over n-grams and the valences that labels of phrases give them."""
     from chaffinch import Classifier
     from chaffinch.learners.dual import DualLogistic
     from chaffinch.recipes.text_features import TextFeatures
@@ -79,7 +79,7 @@ def _shares(gold: int) -> dict[str, float]:
 
 BENCHMARK = Benchmark(
     name="classify_sst5",
-    question="How well are five shades of opinion told apart, by sentence labels alone and with those of phrases?",
+    question="How accurately are five degrees of opinion classified, with labels of sentences alone and of phrases?",
     input=reviews,
     work=lambda given: (float(len(given[0][0])), "sentences"),
     ours=Contender(name="sentences", prepare=prepared(Ordinal), run=fit),

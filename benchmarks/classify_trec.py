@@ -41,7 +41,7 @@ def sklearn_svm(given: tuple[Split, Split, int]) -> tuple[Any, Split]:
 
 BENCHMARK = Benchmark(
     name="classify_trec",
-    question="How well is it told what kind of answer a question wants?",
+    question="How accurately are questions classified by the kind of answer they ask for?",
     input=questions,
     work=lambda given: (float(len(given[0][0])), "questions"),
     ours=Contender(name="with clusters", prepare=ours, run=fit),

@@ -1,4 +1,4 @@
-"""A training on many machines, simulated: bytes moved, time and cost, from rates that are measured here first.
+"""A training on many machines, simulated: bytes moved, time and cost, from rates that are measured first.
 
     python -m benchmarks.cluster_plan                                1 billion tokens, 64 workers
     python -m benchmarks.cluster_plan --tokens 1e8 --workers 1 8 64  other sizes
@@ -88,7 +88,7 @@ def measured(sentences: int = 400) -> Rates:
 
 @dataclass
 class Plan:
-    """What a run takes. lost: seconds that the loss of a node costs."""
+    """Time and traffic of a run. lost: seconds that the loss of a node costs."""
 
     workers: int
     seconds: float

@@ -1,4 +1,4 @@
-"""Where the real corpora are: named by CHAFFINCH_DATA, else beside the project, else nowhere."""
+"""The folder of the real corpora: named by CHAFFINCH_DATA, else beside the project."""
 
 import os
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ def corpus(relative: str) -> Path:
 
 
 def missing(needs: Sequence[str]) -> str | None:
-    """Why a benchmark that needs these paths has to be skipped; None if it need not."""
+    """Why a benchmark that needs these paths is skipped; None if all exist."""
     for relative in needs:
         if not corpus(relative).exists():
             return f"{relative} is not in the folder of corpora; name that folder in {ENVIRONMENT}"

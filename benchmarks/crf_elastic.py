@@ -3,9 +3,9 @@
     python -m benchmarks.crf_elastic [CORPUS ...]
 
 On the same features and (feature, label) pairs as CRFsuite: CPU seconds until each is within 1 % and 0.1 % of the best
-objective that any of them reached, making features and indexes not counted. With all pairs, as trained by default:
-CPU seconds of the elastic net, by dual ascent and by OWL-QN, and of the default L2 penalty, and the scores of all on
-held-out sentences.
+objective that any of them reached, without the time of making features and indexes. With all pairs, as trained by
+default: CPU seconds of the elastic net, by dual ascent and by OWL-QN, and of the default L2 penalty, and the scores of
+all on held-out sentences.
 """
 
 import sys

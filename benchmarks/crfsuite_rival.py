@@ -1,4 +1,4 @@
-"""python-crfsuite as it is used best: feature strings of its chunking example, made by hand in plain Python."""
+"""python-crfsuite in its fastest use: feature strings of its chunking example, written out in plain Python."""
 
 import itertools
 import tempfile

@@ -2,10 +2,10 @@
 
     python -m benchmarks.defaults_documents [--within] [NAME ...]
 
-The grid and the rival are chosen by five-fold cross-validation of the training split, or on the dev split if there is
-one; the test split is read once for each of the three. Corpora without a split of their own are cut by a seed, and all
-are with ``--within``, which reads training splits alone. "Behind on dev" is the lead of the grid's best over the
-default on the dev split that it was chosen on, with its standard error.
+The grid's best and the rival are chosen by five-fold cross-validation on the training split, or on the dev split if
+there is one; the test split is read once for each of the three. Corpora without a split of their own are cut by a seed,
+and all are with ``--within``, which reads training splits alone. "Behind on dev" is the lead of the grid's best over
+the default on the dev split that it was chosen on, with its standard error.
 """
 
 import csv
@@ -30,9 +30,7 @@ GRID = {
     "svm": (0.1, 0.3, 1.0),
     "logistic": (1.0, 3.0, 10.0),
 }
-LONG = (
-    300  # characters: texts that are longer on average are spared the kinds for short ones, and the reverse
-)
+LONG = 300  # characters: if texts are longer on average, kinds for short texts are skipped, and vice versa
 BINS = 15
 MOST = 6000  # documents of a corpus that is cut in three
 
@@ -185,9 +183,9 @@ CORPORA: dict[str, Callable[[], Corpus]] = {
 
 
 def default(data: Corpus) -> tuple[Any, float, float, float]:
-    """The classifier with no setting, and CPU seconds, each the fastest of five in a process that is warm.
+    """The classifier with no setting, and CPU seconds, each the fastest of five in a warm process.
 
-    They are of its training, of one training with what it chose given, and of the same without calibration.
+    The times are of the whole fit, of one training with the chosen settings, and of the same without calibration.
     """
     from chaffinch import Classifier
 

@@ -7,9 +7,9 @@ With ``--write``, rows of other corpora on the page are kept.
 The grid and the rival are chosen on the dev part; the test part is read once for each of the three. Our default sees
 the training part alone. The rival has the features that its users write: words, lower case, affixes, shapes,
 neighbours, and the second column if there is one; six settings of its two likelihood trainers. Scores are F1 of spans
-if labels spell spans, else the share of tokens that are right; ± is twice the standard error of the difference to the
-rival, by sentences. CPU s is the time of the whole fit, choice and calibration included; trainings is this time divided
-by that of one training as chosen, without calibration; both are the faster of two runs.
+if labels encode spans, else token accuracy; ± is twice the standard error of the difference to the rival, by sentences.
+CPU s is the time of the whole fit, choice and calibration included; trainings is this time divided by that of one
+training as chosen, without calibration; both are the faster of two runs.
 """
 
 import sys
@@ -41,11 +41,11 @@ RIVALS: tuple[tuple[str, dict[str, float]], ...] = (
     ("lbfgs", {"c1": 1.0, "c2": 0.01}),
     ("l2sgd", {"c2": 0.1}),
 )
-MOST_ITERATIONS = 100  # of the rival: what users set
+MOST_ITERATIONS = 100  # of the rival, as users set it
 
 
 class Scorer:
-    """Counts by sentence whose ratio is the score."""
+    """Counts by sentence; the score is the ratio of their sums."""
 
     def __init__(self, gold: list[list[str]]) -> None:
         self.gold = gold
@@ -77,7 +77,7 @@ class Scorer:
 
 
 def best_of_grid(data: Tagged) -> tuple[str, Any]:
-    """Every recipe with the features that are suggested, then the best with the other presets."""
+    """Every recipe with the suggested features, then the best recipe with the other presets."""
     from chaffinch import Tagger
     from chaffinch.recipes import TAGGERS
 
@@ -102,7 +102,7 @@ def best_of_grid(data: Tagged) -> tuple[str, Any]:
 
 
 def features(sentence: list[Any]) -> list[list[str]]:
-    """What a user of python-crfsuite writes for each token."""
+    """The features that a user of python-crfsuite writes for each token."""
     tokens = [(token, "") if isinstance(token, str) else token for token in sentence]
     rows = []
     for t, (word, tag) in enumerate(tokens):

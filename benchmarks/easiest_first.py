@@ -52,7 +52,7 @@ def scores(_given: Any, output: Any) -> dict[str, float]:
 
 BENCHMARK = Benchmark(
     name="easiest_first",
-    question="How much more than one of greedy does an epoch of easiest-first cost (the published one: 9.5 times)?",
+    question="How much more does an epoch of easiest-first cost than one of greedy (published: 9.5 times)?",
     input=train_part,
     work=lambda part: (float(TIMED * part.n_tokens), "tokens"),
     ours=Contender(name="easiest-first", prepare=trainer("easiest-first"), run=epochs),

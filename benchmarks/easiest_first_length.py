@@ -1,6 +1,7 @@
-"""Easiest-first by length: as many tokens in sentences of 5,000, 500, 50 and 10. Cost is linear if ratios are near 1.
+"""Easiest-first by length: the same number of tokens in sentences of 5,000, 500, 50 and 10.
 
-Long sentences are short ones end to end; features are ready, only the search is timed.
+The cost is linear if ratios are near 1. Long sentences are short ones end to end; features are ready, only the search
+is timed.
 """
 
 from typing import Any

@@ -36,8 +36,8 @@ STALL = 20.0  # seconds at most, when a node is killed
 class Row:
     """One measurement.
 
-    over:  by the clock, the share above the work in this process; bar: what it may be at most
-    extra: the same of CPU seconds
+    over:  extra time by the clock, as a share of that of the work in this process; bar: its upper limit
+    extra: the same for CPU seconds
     """
 
     name: str
@@ -84,8 +84,9 @@ def timed(work: Callable[[], Any]) -> tuple[float, float]:
 class TreeCpu:
     """CPU seconds of this process and of all that descend from it while it is open (Linux).
 
-    Each process is looked at again and again, and the last figure counts after it has ended: one whose parent does not
-    wait for it, as those of Ray, is in nobody's sum. What it does after the last look is lost.
+    Each process is sampled repeatedly, and its last sample counts after it has ended: the operating system adds the
+    time of a process to that of its parent only if the parent waits for it, which Ray does not. CPU time after the
+    last sample is lost.
     """
 
     def __init__(self, every: float = 0.1) -> None:
@@ -137,7 +138,7 @@ class TreeCpu:
 
 @dataclass(frozen=True)
 class Spin:
-    """Tasks that compute for a while: so many multiplications of matrices."""
+    """Tasks that compute for a while: ``rounds`` matrix products."""
 
     rounds: int
 
@@ -219,7 +220,7 @@ def parquet() -> list[Row]:
             (folder / name).mkdir()
             return folder / name
 
-        bare(out("imports"), inputs[:1])  # what this process imports on first use is no part of the loop
+        bare(out("imports"), inputs[:1])  # imports on first use are not part of the loop
         where = out("bare")
         rows = [Row(f"{ROWS:,} rows, bare loop", *timed(lambda: bare(where)))]
         for name in ("processes", "ray"):
@@ -282,7 +283,7 @@ class Pause:
     seconds: float
 
     def open(self) -> None:
-        """Nothing is needed."""
+        """No state is needed."""
 
     def run(self, state: None, shard: int) -> int:
         """One task."""
@@ -343,7 +344,7 @@ def killed() -> list[Row]:
 
 
 def main() -> int:
-    """Run the parts that were asked for; 1 if a bar is missed."""
+    """Run the requested parts; 1 if a bar is missed."""
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--only", choices=("tasks", "parquet", "training", "killed"))
     asked.add_argument("--seconds", type=float, default=30.0)

@@ -27,7 +27,7 @@ def crfsuite(given: Columns) -> tuple[Any, Columns]:
 
 
 def crfsuite_route(prepared: tuple[Any, Columns]) -> None:
-    """Strings appended to its trainer, which numbers them; it tells how many only while training."""
+    """Strings appended to its trainer, which numbers them; it reports their number only while training."""
     trainer, given = prepared
     for words, tags, labels in zip(given["w"], given["pos"], given["y"], strict=True):
         trainer.append(string_features(words, tags), labels)

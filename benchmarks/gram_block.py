@@ -7,7 +7,7 @@ from benchmarks.benchmark import Contender
 
 
 def gram_block(title: str, name: str, **settings: Any) -> Contender:
-    """The kernel of that name, of all objects with all objects, one side prepared as new ones would be."""
+    """The kernel of that name on all pairs of objects, one side prepared like new objects."""
 
     def prepare(given: list[Any]) -> Callable[[], Any]:
         from chaffinch import kernels
@@ -20,5 +20,5 @@ def gram_block(title: str, name: str, **settings: Any) -> Contender:
 
 
 def sizes(_given: list[Any], K: Any) -> dict[str, float]:
-    """What was compared; that the values are right is for the tests, which spell the features out."""
+    """The number of pairs and the mean value; tests compare the values with explicit features."""
     return {"pairs": float(K.size), "mean": float(K.mean())}

@@ -123,7 +123,7 @@ def reference(prepared: Any) -> Any:
 
 
 def scores(_given: Any, output: Any) -> dict[str, float]:
-    """The same mistakes are made by both, or they do not do the same."""
+    """Both make the same mistakes if they run the same algorithm."""
     decided, mistakes = output
     return {"decided": float(decided), "mistakes": float(mistakes)}
 

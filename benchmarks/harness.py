@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True)
 class Result:
-    """What a benchmark gave: the measurements of each contender in order of rounds, or why it was skipped."""
+    """The result of a benchmark: the measurements of each contender in order of rounds, or why it was skipped."""
 
     benchmark: Benchmark
     seed: int
@@ -53,7 +53,7 @@ class Result:
         )
 
     def met(self) -> bool | None:
-        """Whether the bar was met against every rival; None where there is none, or a contender failed."""
+        """Whether the bar was met against every rival; None if there is no bar, or a contender failed."""
         b = self.benchmark
         ratios = [self.ratio(rival.name, b.clock) for rival in b.rivals]
         if b.bar is None or self.skipped or any(r is None for r in ratios):
@@ -93,7 +93,7 @@ def run(
     repeats: int | None = None,
     on_run: Callable[[str, int, Measurement], None] = lambda *_: None,
 ) -> Result:
-    """Run a benchmark; ``on_run`` hears of every measurement as (contender, round, measurement)."""
+    """Run a benchmark; ``on_run`` is called with (contender, round, measurement)."""
     skipped = missing(benchmark.needs)
     if skipped:
         return Result(benchmark, seed, {}, skipped)
@@ -117,7 +117,7 @@ def run(
 
 
 def in_fresh_process(benchmark: Benchmark, contender: str, seed: int) -> Measurement:
-    """One run in a new interpreter; its death, too, is a measurement."""
+    """One run in a new interpreter; if that dies, the measurement has the error."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "measurement.json"
         command = [

@@ -1,6 +1,6 @@
 """Vowpal Wabbit and fastText as classifiers of raw text, word pairs included, behind fit and predict.
 
-Both read documents in the order they are given, so they are shuffled; both cut words as they are handed over.
+Both read documents in the given order, so these are shuffled; both get text that is tokenised already.
 """
 
 import random
@@ -73,6 +73,6 @@ class FastText:
         return self
 
     def predict(self, documents: list[str]) -> list[str]:
-        # Not through its predict, which this NumPy refuses.
+        # Its predict fails with this NumPy.
         answers, _ = self.model.f.multilinePredict([tokenised(t) + "\n" for t in documents], 1, 0.0, "strict")
         return [str(one[0]).removeprefix("__label__") for one in answers]

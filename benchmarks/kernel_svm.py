@@ -58,7 +58,7 @@ def fit_libsvm(given: Letters) -> Predict:
 
 
 def imported(module: str) -> Callable[[Letters], Letters]:
-    """Set-up that is not the work."""
+    """Set-up that is not timed."""
 
     def prepare(given: Letters) -> Letters:
         __import__(module)

@@ -27,7 +27,7 @@ from chaffinch.text.document import Tree
 CHUNKS = "conll2000/train.tsv"
 C = 10.0
 
-# Chosen with C on five parts of the training questions, each read by what the others taught.
+# Chosen with C by five-fold cross-validation on the training questions.
 OF_TEXTS: dict[str, Kernel] = {
     "words": Spectrum(low=1, high=1, unit="words"),
     "word pairs": Spectrum(low=1, high=2, unit="words"),
@@ -63,7 +63,7 @@ class Questions:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Which questions are meant."""
+    """The numbers of some questions."""
 
     which: Any
 
@@ -76,7 +76,7 @@ class Numbers:
 
 @dataclass(frozen=True, eq=False)
 class Known(Kernel):
-    """A kernel of which all values are known; its objects are numbers of rows."""
+    """A kernel with a known Gram matrix; its objects are row numbers."""
 
     K: Any
 
@@ -108,7 +108,7 @@ def chunk_trees(sentences: list[list[str]]) -> list[Tree]:
 
 
 def chunk_tree(words: list[str], tags: list[str], chunks: list[str]) -> Tree:
-    """(Q (NP (DT the) (NN cat)) (VP ...) ...): words of no chunk by themselves."""
+    """(Q (NP (DT the) (NN cat)) (VP ...) ...): words outside chunks are leaves of the root."""
     found: list[tuple[str, list[Tree]]] = []
     for word, tag, chunk in zip(words, tags, chunks, strict=True):
         leaf = Tree(tag, (), word.lower())
@@ -144,7 +144,7 @@ def fit_and_label(prepared: Any) -> Any:
 def benchmark(
     name: str, question: str, trees: Callable[[list[list[str]]], list[Tree]], needs: str, views: Sequence[str]
 ) -> Benchmark:
-    """Every view on the same questions; the first is ours by name only."""
+    """Every view on the same questions; all are ours, the first only takes that place."""
     first, *others = (Contender(name=view, prepare=machine(view), run=fit_and_label) for view in views)
     return Benchmark(
         name=name,
@@ -162,7 +162,7 @@ def benchmark(
 
 BENCHMARK = benchmark(
     "kernels_trec",
-    "How well do kernels of words, strings and chunk trees tell what kind of answer a question wants?",
+    "How well do kernels of words, strings and chunk trees classify questions by kind of answer?",
     chunk_trees,
     CHUNKS,
     (

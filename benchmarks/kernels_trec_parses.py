@@ -22,7 +22,7 @@ def lowered(tree: Tree) -> Tree:
 
 BENCHMARK = benchmark(
     "kernels_trec_parses",
-    "How well do kernels of the parser's trees tell what kind of answer a question wants?",
+    "How well do kernels of the parser's trees classify questions by kind of answer?",
     parses,
     TREES,
     (

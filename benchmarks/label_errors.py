@@ -13,7 +13,7 @@ FOLDS = 5
 
 @dataclass(frozen=True)
 class Labelled:
-    """Texts, the labels that they have, and which of these are slips."""
+    """Texts, their labels, and which labels are slips."""
 
     texts: list[str]
     labels: list[str]
@@ -58,7 +58,7 @@ def cleanlab(given: Corpora, model: Callable[[], Any]) -> Callable[[], Found]:
     from sklearn.pipeline import make_pipeline
     from threadpoolctl import threadpool_limits
 
-    threadpool_limits(1)  # or the threads of its linear algebra get in each other's way: six times as slow
+    threadpool_limits(1)  # otherwise the threads of BLAS compete: six times as slow
 
     def run() -> Found:
         found = {}
@@ -87,7 +87,7 @@ def over_sgd(given: Corpora) -> Callable[[], Found]:
 
 
 def scores(given: Corpora, found: Found) -> dict[str, float]:
-    """Precision and recall in one, in percent."""
+    """F1 of the slips, in percent."""
     rates = {}
     for name, one in given.items():
         both = sum(one.slips[i] for i in found[name])
@@ -97,7 +97,7 @@ def scores(given: Corpora, found: Found) -> dict[str, float]:
 
 BENCHMARK = Benchmark(
     name="label_errors",
-    question="How many slips of an annotator are found, and how fast, beside cleanlab over scikit-learn?",
+    question="How well and how fast are annotation errors found, beside cleanlab over scikit-learn?",
     input=corpora,
     work=lambda given: (float(sum(len(one.texts) for one in given.values())), "texts"),
     ours=Contender(name="chaffinch doctor", prepare=ours, run=lambda find: find()),

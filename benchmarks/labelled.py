@@ -1,4 +1,4 @@
-"""Corpora of labelled texts, as the classification benchmarks read them, and what all of them score."""
+"""Corpora of labelled texts for the classification benchmarks, and their common scores."""
 
 import csv
 import gzip
@@ -33,7 +33,7 @@ def accuracy(predicted: Any, gold: list[str]) -> float:
 
 
 def saved_mb(model: Any) -> float:
-    """The size of a model as its library keeps it: our file, or a pickle."""
+    """The size of a saved model: our file, or a pickle."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
         if hasattr(model, "save"):

@@ -4,11 +4,11 @@
         [ingredients|conll2000|20news|topics] [SIZE ...]
 
 --loaded: the model comes from a file, so it has only its weights.
---recipe: a recipe's name, or default for what is chosen without a setting.
+--recipe: a recipe's name, or default for the choice without a setting.
 
-For each size: a model of so many sentences (documents); then corrections of held-out ones that it gets wrong, each
-applied ten times, one after another on copies of the same model. Beside them: ten parts learnt one after the other
-against one training on all, and a lesson that is known already. CPU seconds of one thread.
+For each size: a model of that number of sentences (documents); then corrections of held-out ones that it gets wrong,
+each applied ten times, on copies of the same model. Also: ten parts learnt one after the other against one training on
+all, and a correction that was learnt before. CPU seconds of one thread.
 """
 
 import copy

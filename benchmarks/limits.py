@@ -4,7 +4,7 @@
     python docs/run_limits.py              docs/limits.md and its plots
 
 The limit of a path is the time in which the machine, in the same run and on one core, could move the bytes and do the
-operations that the definition of the path asks for:
+operations that the definition of the path requires:
 
     limit    = max(memory, arithmetic)
     memory   = rows read or written / rows per second + other bytes / bytes per second
@@ -62,7 +62,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Reached:
-    """One hot path: what it must move and do, how long the machine needs for that, and how long the path took.
+    """One hot path: its bytes and operations, the time that the machine needs for them, and the time taken.
 
     chain: operations that wait for one another, in the order in which the core does them
     """
@@ -124,7 +124,7 @@ def measured_machine(megabytes: int = 64, side: int = 64) -> Machine:
 def seconds_per_row(
     machine: Machine, ids: NDArray[np.integer], rows: int, width: int, chunk: int = 4096
 ) -> float:
-    """The time to read one row of ``width`` floats out of a table of so many rows, in the order of ``ids``.
+    """The time to read one row of ``width`` floats out of a table of ``rows`` rows, in the order of ``ids``.
 
     The first 32 bytes are fetched in that order; the others of a row follow at the speed of the cache.
     """
@@ -193,7 +193,7 @@ def padded(Y: int) -> int:
 
 @dataclass(frozen=True)
 class Path:
-    """A hot path on data of some size, and what its definition asks for."""
+    """A hot path on data of some size, and the work that its definition requires."""
 
     name: str
     unit: str
@@ -206,7 +206,7 @@ class Path:
     operations: float
     exponentials: float = 0.0
     chain: float = 0.0  # operations that wait for one another
-    set_up: Callable[[], Any] | None = None  # the part of the work that is no part of the path
+    set_up: Callable[[], Any] | None = None  # the part of the work that is not part of the path
 
     @property
     def bytes(self) -> float:
@@ -236,7 +236,7 @@ def crf_pass(sizes: Sizes, threads: int = 1) -> Path:
 
 
 def viterbi(sizes: Sizes, threads: int = 1) -> Path:
-    """The best labels of sentences whose label scores are there: an addition and a maximum for each pair of labels.
+    """The best labels of sentences with given label scores: an addition and a maximum for each pair of labels.
 
     Some of these wait for one another: forwards the maxima over the labels before, backwards the comparisons that trace
     the path. Forwards the core has two maxima of Y / 2 sources side by side, then the maximum over the row for the

@@ -48,7 +48,7 @@ def _git(*arguments: str) -> str:
 
 
 def _cpu_model() -> str:
-    """The processor's name where the system tells it; on Arm, where it often does not, implementer and part."""
+    """The processor's name if the system reports it; otherwise, as often on Arm, implementer and part."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -1,7 +1,7 @@
 """One run of one contender: seconds on both clocks, peak memory, quality.
 
 Started as ``python -m benchmarks.measure BENCHMARK CONTENDER SEED FILE`` it measures in a process of its own and
-writes the measurement to FILE as JSON: whatever a rival prints stays out of it.
+writes the measurement to FILE as JSON, so that output of a rival does not mix with it.
 """
 
 import ctypes
@@ -24,12 +24,12 @@ _STATUS = Path("/proc/self/status")
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one run took and how good its output was; or why there is none.
+    """Time, memory and scores of one run, or its error.
 
     wall_s, cpu_s: seconds of ``run`` alone; cpu_s over all threads and child processes
     start_mb:      resident memory when ``run`` began: interpreter, imports and input
-    peak_mb:       the most there was until it ended
-    work, unit:    how much was done
+    peak_mb:       peak resident memory until it ended
+    work, unit:    amount of work
     error:         one line, if the run failed; then the numbers are 0
     """
 
@@ -44,7 +44,7 @@ class Measurement:
 
 
 def measured(benchmark: Benchmark, contender: Contender, given: Any) -> Measurement:
-    """Run a contender on an input; a failure is part of the result, never hidden and never the end."""
+    """Run a contender on an input; a failure is recorded in the result and does not end the benchmark."""
     try:
         prepared = contender.prepare(given)
         start_mb = _forget_peak()
@@ -65,8 +65,8 @@ def _cpu_seconds() -> float:
 
 
 def _forget_peak() -> float:
-    """Resident memory now, from which the peak is counted anew where the system can (Linux)."""
-    # What the input left behind goes back first: reused, it would hide what the run takes.
+    """Resident memory now; the peak is reset to it if the system can (Linux)."""
+    # Memory freed by the input is returned first: if the run reused it, it would not count.
     gc.collect()
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)

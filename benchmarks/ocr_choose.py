@@ -1,10 +1,10 @@
-"""How much C and how many passes? Chosen for OCR letters on words held out of the training split alone.
+"""Choose C and the number of passes for OCR letters, on words held out of the training split alone.
 
-python -m benchmarks.ocr_choose LETTERS.npz small            five shares of fold 0: each read by what the others taught
+python -m benchmarks.ocr_choose LETTERS.npz small            five-fold cross-validation within fold 0
 python -m benchmarks.ocr_choose LETTERS.npz large            folds 1-8 to learn from, fold 9 to read
 python -m benchmarks.ocr_choose LETTERS.npz small --kernel polynomial --degree 2 --C 0.2 0.5 1 --gamma 0.02 0.05 0.1
 
-No line of it looks at the words on which docs/margins.md reports: fold 0 in the large regime, folds 1-9 in the small.
+It never reads the words that docs/margins.md reports on: fold 0 in the large regime, folds 1-9 in the small.
 """
 
 import argparse

@@ -4,7 +4,7 @@ python -m benchmarks.ocr_table LETTERS.npz small             fold 0 to learn fro
 python -m benchmarks.ocr_table LETTERS.npz large --only cubic      only readers with that in their name
 python -m benchmarks.ocr_table LETTERS.npz small --folds 0-9 --into docs/margins.md   means, spread; rows written there
 python -m benchmarks.ocr_table LETTERS.npz small --passes    accuracy and gap after every pass
-python -m benchmarks.ocr_table LETTERS.npz small --folds 0-9 --memory scores.jsonl   goes on where an earlier run ended
+python -m benchmarks.ocr_table LETTERS.npz small --folds 0-9 --memory scores.jsonl   continues an earlier run
 """
 
 import argparse
@@ -79,7 +79,7 @@ class Memory:
             self.known = dict(map(json.loads, path.read_text("utf-8").splitlines()))
 
     def of(self, key: str, measured: Callable[[], Score]) -> Score:
-        """The score under that key, measured where it is not known."""
+        """The score under that key, measured if it is not known."""
         if key not in self.known:
             self.known[key] = measured()
             if self.path is not None:
@@ -89,7 +89,7 @@ class Memory:
 
 
 def readers() -> Iterator[tuple[str, Callable[[TokenTable, TokenTable], Score]]]:
-    """Names and ways to be scored."""
+    """Names of readers and functions that score them."""
     for reader in (*LINEAR, LOOSER, *QUADRATIC, *CUBIC):
         passes = f", {reader.config.passes} passes" if reader in CUBIC else ""
         yield (
@@ -105,13 +105,13 @@ def readers() -> Iterator[tuple[str, Callable[[TokenTable, TokenTable], Score]]]
 
 
 def by_recipe(reader: Reader, train: TokenTable, test: TokenTable) -> Score:
-    """A tagger's."""
+    """The score of a tagger."""
     (found,) = read_by([reader], train, test)
     return 100 * found.letters, 100 * found.words, found.train_s, found.predict_s
 
 
 def by_crfsuite(fitted: Callable[[Any], Any], train: TokenTable, test: TokenTable) -> Score:
-    """The other package's, its lists of features made before the clock starts."""
+    """The score of CRFsuite; its lists of features are made before the clock starts."""
     ready = ocr_letters.crfsuite_input((train, test))
     began = time.process_time()
     tagger = fitted(ready)
@@ -121,7 +121,7 @@ def by_crfsuite(fitted: Callable[[Any], Any], train: TokenTable, test: TokenTabl
 
 
 def by_rbf(train: TokenTable, test: TokenTable) -> Score:
-    """The kernel machine's, on pixels."""
+    """The score of the kernel machine, on pixels."""
     labels = sorted({y for word in train.lists("y") for y in word})
     (X, y), (Z, gold) = (
         (
@@ -143,7 +143,7 @@ def by_rbf(train: TokenTable, test: TokenTable) -> Score:
 
 
 def row(name: str, found: list[Score]) -> str:
-    """Means over folds, and how far the folds spread."""
+    """Means over folds, and the standard deviation between folds."""
     letters, whole, train_s, read_s = (statistics.mean(v) for v in zip(*found, strict=True))
     spread = f" ± {statistics.stdev(f[0] for f in found):.2f}" if len(found) > 1 else ""
     return f"| {name} | {letters:.2f}{spread} | {whole:.1f} | {train_s:.2f} | {read_s:.2f} | {len(found)} |"

@@ -1,4 +1,4 @@
-"""Does reranking the parser's 50 best trees gain? Lists for training come from parsers that have not seen them."""
+"""Does reranking the parser's 50 best trees gain? The training lists are out-of-fold."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
-"""How soon is one sentence tagged? A call for each sentence of 20 to 25 tokens, from lists of strings.
+"""How long does tagging one sentence take? A call for each sentence of 20 to 25 tokens, from lists of strings.
 
-Ours has tagged the rest of the file before, as a tagger that is at work has: what it knows of a word is kept. The
-sentences that are timed are new to it.
+Ours has tagged the rest of the file before, as a running tagger has, so it has cached the words. The timed sentences
+are new to it.
 """
 
 from typing import Any

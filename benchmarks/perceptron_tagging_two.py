@@ -1,4 +1,4 @@
-"""The same with two threads, by the clock on the wall; python-crfsuite has one."""
+"""The same with two threads, by the wall clock; python-crfsuite has one."""
 
 from benchmarks.perceptron_tagging import benchmark
 

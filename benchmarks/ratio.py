@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 RESAMPLES = 2000
 
-# The finest step of the clocks: a run that took less counts as this.
+# The resolution of the clocks: a shorter run counts as this.
 RESOLUTION_S = 1e-6
 
 
@@ -39,7 +39,9 @@ def paired_ratio(ours: Sequence[float], rival: Sequence[float], seed: int = 1) -
     4.00x [3.00, 5.00]
     """
     if not ours or len(ours) != len(rival):
-        raise ValueError(f"paired runs must be equally many and some, got {len(ours)} and {len(rival)}")
+        raise ValueError(
+            f"expected the same number of runs of both, at least one, got {len(ours)} and {len(rival)}"
+        )
     ratios = [
         max(theirs, RESOLUTION_S) / max(own, RESOLUTION_S) for own, theirs in zip(ours, rival, strict=True)
     ]

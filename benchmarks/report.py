@@ -8,7 +8,7 @@ from benchmarks.harness import Result
 
 
 def report(result: Result) -> Group | Text:
-    """What a result looks like in the terminal."""
+    """A result for the terminal."""
     b = result.benchmark
     if result.skipped:
         return Text(f"{b.name}: skipped: {result.skipped}", style="yellow")
@@ -44,7 +44,7 @@ def verdict(result: Result) -> Text:
     b, met = result.benchmark, result.met()
     if b.bar is None:
         return Text("no bar: measured only", style="dim")
-    asked = f"asked: at least {b.bar:g}x on the {b.clock} clock"
+    asked = f"required: at least {b.bar:g}x on the {b.clock} clock"
     if met is None:
         return Text(f"{asked}; not decided, because a contender failed", style="red")
     return Text(f"{asked}; {'met' if met else 'NOT met'}", style="green" if met else "red")

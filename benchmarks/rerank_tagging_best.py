@@ -1,6 +1,6 @@
 """What does reranking gain over the best CRF that we have for WNUT 2017?
 
-The preset for names, word clusters, gazetteers; settings, that of the reranker too, chosen on dev.
+The preset for names, word clusters, gazetteers; settings, including the reranker's, were chosen on dev.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ GAZETTEERS = tuple(
     f"gazetteers/{name}.txt"
     for name in ("countries", "names_female", "names_male", "nationalities", "uscities", "usstates")
 )
-WRONG = 0.25  # what a wrong span costs, chosen on dev
+WRONG = 0.25  # cost of a wrong span, chosen on dev
 
 
 def tagger() -> Any:

@@ -1,4 +1,4 @@
-"""The server under load in one run, each bar with what was measured; see also serve_learning and serve_endurance.
+"""The server under load in one run, each bar with its measurement; see also serve_learning and serve_endurance.
 
     python -m benchmarks.serve_bars MODEL TEXTS [--seconds 30]
 

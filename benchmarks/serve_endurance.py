@@ -2,7 +2,7 @@
 
     python -m benchmarks.serve_endurance [--moments 50] [--idle 10000] [--examples 25]
 
-The rest of it (bad tokens, oversized bodies, slow and half-closed clients) is in tests/page/test_server_security.py.
+The other cases (bad tokens, oversized bodies, slow and half-closed clients) is in tests/page/test_server_security.py.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def memory(pid: int) -> float:
 
 
 def idle(folder: Path, connections: int) -> list[Row]:
-    """Connections that send nothing, and what others notice of them."""
+    """Connections that send nothing, and their effect on other requests."""
     from page.serving import Process, tagger
 
     with Process(tagger(folder / "idle.chaff"), "--journal", folder / "idle") as server:

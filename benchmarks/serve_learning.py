@@ -1,4 +1,4 @@
-"""What a correction costs on the server: until it is answered, learnt, and its effects are listed.
+"""The cost of a correction on the server: until it is answered, learnt, and its effects are listed.
 
     python -m benchmarks.serve_learning [--sentences 2000] [--pool 20000] [--corrections 200]
 

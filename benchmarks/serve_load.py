@@ -1,11 +1,11 @@
-"""The server under load: requests a second, delays, and what a batch costs beside the library.
+"""The server under load: requests a second, delays, and the cost of a batch beside the library.
 
     python -m benchmarks.serve_load MODEL TEXTS [--clients 32] [--seconds 30] [--batch 1] [--swaps 0] [--learn 0]
 
 MODEL is served in a process of its own, on a free port of the loopback address; TEXTS has a text on each line. Clients
 are sockets of one asyncio loop that send a request, read the answer and send the next. Printed are answered sentences
 by the clock and by CPU second of the server, the delays (p50, p99), errors, and the library's own speed in batches of
-the same size. ``--swaps`` changes the version that often meanwhile, ``--learn`` corrects and learns that often.
+the same size. ``--swaps`` is the number of version changes meanwhile, ``--learn`` that of corrections learnt.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def request(path: str, body: Any, port: int) -> bytes:
 
 
 class Connection(asyncio.Protocol):
-    """A connection that asks one thing after another."""
+    """A connection that sends one request after another."""
 
     def __init__(self) -> None:
         self.buffer = bytearray()

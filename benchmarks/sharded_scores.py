@@ -1,4 +1,4 @@
-"""What training in shards does to the scores: CoNLL-2000 and 20 newsgroups, in memory and in 8 shards.
+"""The effect of training in shards on the scores: CoNLL-2000 and 20 newsgroups, in memory and in 8 shards.
 
     python -m benchmarks.sharded_scores           the table, about 3 minutes on 2 cores
     python -m benchmarks.sharded_scores --write   the table into docs/scale.md

@@ -5,6 +5,6 @@ from benchmarks import ocr_letters as ocr
 BENCHMARK = ocr.benchmark(
     "ssvm_ocr_large",
     ocr.LARGE,
-    "OCR letters, nine folds to learn from, fold 0 to read: how long to a linear chain of margins?",
+    "OCR letters, nine folds to learn from, fold 0 to read: how long does a linear structured SVM train?",
     repeats=1,
 )

@@ -5,6 +5,6 @@ from benchmarks import ocr_letters as ocr
 BENCHMARK = ocr.benchmark(
     "ssvm_ocr_small",
     ocr.SMALL,
-    "OCR letters, fold 0 to learn from, nine to read: how long to a linear chain of margins?",
+    "OCR letters, fold 0 to learn from, nine to read: how long does a linear structured SVM train?",
     repeats=3,
 )

@@ -69,7 +69,7 @@ def first(part: Part, sentences: int, skip: int = 0) -> Part:
 
 
 def of_tokens(part: Part, tokens: int) -> Part:
-    """The first sentences with so many tokens."""
+    """The first sentences with at least this many tokens."""
     count = 0
     for n, sentence in enumerate(part[0]):
         count += len(sentence)
@@ -211,8 +211,8 @@ AFTER = ("please", "thanks", "if possible", "right now", "as soon as you can")
 
 
 def made_requests(count: int) -> Part:
-    """Requests by templates and fillers, with words before and after, names made of syllables, and a word lost here
-    and there."""
+    """Requests from templates and fillers, with words before and after, names made of syllables, and some words
+    dropped."""
     chance = random.Random(7)
     templates = TEMPLATES.strip().split("\n")
     X: list[list[Any]] = []

@@ -36,7 +36,7 @@ def fit_transform(prepared: tuple[Any, list[str]]) -> Any:
 
 
 def size(_texts: list[str], rows: Any) -> dict[str, float]:
-    """Features, filled cells and their sum, which have to agree; what they are is a test's business."""
+    """Features, filled cells and their sum, which must agree; tests check the values."""
     values = rows.data if hasattr(rows, "data") else rows.values
     return {"features": rows.shape[1], "cells": len(values), "sum": float(values.sum(dtype="float64"))}
 

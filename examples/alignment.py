@@ -3,7 +3,7 @@
     python examples/alignment.py FOLDER
 
 The model scores every link between two sentences by features (word associations learnt from the text alone, spelling,
-places, neighbours) and finds the best matching: each word in one link, perhaps in a second. The weights are learnt from
+positions, neighbours) and finds the best matching: each word has at most two links. The weights are learnt from
 pairs that were linked by hand, so that the right matching scores better than all others.
 """
 
@@ -23,13 +23,13 @@ Pairs = list[tuple[list[str], list[str]]]
 
 
 def main(folder: Path) -> dict[str, float]:
-    """Train, score and draw; returns the alignment error rate of each way."""
+    """Train, score and draw; returns the alignment error rate of each method."""
     train, test = samples.load("pairs", "train")[:300], samples.load("pairs", "test")[:100]
     X, X_test = ([(d.words(), list(d.links.target)) for d in part if d.links] for part in (train, test))
     links = {name: [getattr(d.links, name) for d in train] for name in ("sure", "possible")}
     gold = {name: [getattr(d.links, name) for d in test] for name in ("sure", "possible")}
 
-    # Associations need no links, so the text that is to be linked teaches them too; IBM model 1 learns from the same.
+    # Associations need no links, so they are learnt from the test text too; IBM model 1 learns from the same text.
     aligner = Aligner(MarginAligner(epochs=5)).fit(X, links["sure"], possible=links["possible"], text=X_test)
     found = aligner.predict(X_test)
 

@@ -2,9 +2,9 @@
 
     python examples/hidden_kinds.py
 
-Words tell nothing of whether they are inside a quotation. A first-order chain of the labels IN, MARK and OUT forgets at
-each mark what was before it. With two hidden kinds of MARK, never seen in training, it need not: the latent perceptron
-and the latent conditional random field find out by themselves that one kind opens and the other closes.
+Words do not tell whether they are inside a quotation. A first-order chain of the labels IN, MARK and OUT forgets at
+each mark what was before it. With two hidden kinds of MARK, never seen in training, it remembers: the latent
+perceptron and the latent conditional random field learn that one kind opens and the other closes.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ LEARNERS = {
 
 
 def main() -> dict[str, float]:
-    """Train all three and print the share of labels that each has right on new sentences."""
+    """Train all three and print the accuracy of each on new sentences."""
     F, train, test = quotations()
     plain = Perceptron(epochs=12).fit(Problem(Chain(3), Linear(Layout.chain(F, 3)), train))
     found = {"perceptron, nothing hidden": right(Chain(3), plain, test)}
@@ -46,7 +46,7 @@ def main() -> dict[str, float]:
 
 
 def quotations() -> tuple[int, list[Any], list[Any]]:
-    """How many words there are, and training and test sentences: the word at each position, and the labels."""
+    """The number of words, and training and test sentences: the word at each position, and the labels."""
     parts = [samples.load("quotations", split, n=n) for split, n in (("train", 80), ("test", 60))]
     ids = {w: i for i, w in enumerate(sorted({w for d in parts[0] for w in d.words()}))}
     made = [

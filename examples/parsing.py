@@ -19,7 +19,7 @@ SENTENCES = (
 
 
 def main(folder: Path) -> None:
-    """The words decide where the last phrase belongs: to eating, or to the pizza."""
+    """The words decide where the last phrase is attached: to the verb, or to the pizza."""
     train = [d.tree for d in samples.load("trees", "train") if d.tree is not None]
     test = [d.tree for d in samples.load("trees", "test") if d.tree is not None]
     for recipe in ("pcfg", "parser"):

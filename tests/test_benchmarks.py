@@ -120,7 +120,7 @@ def test_the_bar_is_held_against_every_rival():
     assert Result(sample(rivals=both, bar=2), 1, runs).met() is True
     missed = Result(sample(rivals=both, bar=2.5), 1, runs)
     assert missed.met() is False
-    assert "asked: at least 2.5x on the cpu clock; NOT met" in shown(missed)
+    assert "required: at least 2.5x on the cpu clock; NOT met" in shown(missed)
     assert Result(sample(rivals=both), 1, runs).met() is None
 
 

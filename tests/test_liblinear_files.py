@@ -64,7 +64,7 @@ def test_rows_that_are_no_pairs_are_refused() -> None:
         (b"nr_feature 2", b"nr_feature 999999999999", "the number of features"),
         (b"nr_feature 2", b"nr_feature 40", "40 rows|41 rows"),
         (b"2e-1", b"nan", "finite weights"),
-        (b"2e-1", b"1e200", "32 bits"),
+        (b"2e-1", b"1e200", "32-bit floats"),
         (b"2e-1", b"x", "weights, found"),
         (b"bias 2", b"bias inf", "the bias, a finite number"),
     ],
