@@ -199,7 +199,7 @@ def test_files_that_no_model_can_use_are_refused_at_the_start(folder: Path, tmp_
     from chaffinch.errors import ConfigError, DataError
     from chaffinch.serve.served import served_models
 
-    with pytest.raises(DataError, match="has tags of words, and classifiers label texts"):
+    with pytest.raises(DataError, match="has tags of words, but classifiers label texts"):
         served_models([folder / "stars.chaff"], [folder / "pool.conll"], [], [])
     for given in ("nothing.conll", "names=nothing.conll"):
         with pytest.raises(ConfigError, match=r"nothing\.conll: no such file"):
@@ -238,14 +238,14 @@ def test_cells_with_several_labels_are_read_as_told_and_never_as_one_label(tmp_p
     cells = zip(texts, labels, strict=True)
     data.write_text("text,labels\n" + "".join(f"{text},{'|'.join(own)}\n" for text, own in cells))
     with pytest.raises(
-        ConfigError, match=r"'red\|green' is several labels of colours: add --label-separator '\|'"
+        ConfigError, match=r"'red\|green' joins several labels of colours: add --label-separator '\|'"
     ):
         served_models([model], [data], [], [], {"label": "labels"})
-    with pytest.raises(ConfigError, match="--label-separator: none of the files has this option"):
+    with pytest.raises(ConfigError, match="--label-separator: no reader of the files has this option"):
         served_models(
             [model], [write_columns(tmp_path / "a.conll", [["a"]], [["O"]])], [], [], {"label_separator": "|"}
         )
-    with pytest.raises(ConfigError, match="say how they are written with --label-separator"):
+    with pytest.raises(ConfigError, match="say how labels are separated with --label-separator"):
         Learning(served_models([model], [], [str(data)], [], {"label": "labels"})["colours"]).retrain()
     told = {"label": "labels", "label_separator": "|"}
     served = served_models([model], [data], [str(data)], [], told)["colours"]

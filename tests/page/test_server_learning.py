@@ -190,7 +190,7 @@ def test_a_model_goes_on_without_its_file_and_says_so(folder: Path, tmp_path: Pa
         copied.unlink()
         time.sleep(1.5)
         assert server.ask("/predict", {"text": TEXT})[0] == 200
-        assert server.stop().count("copy.chaff is gone; the loaded model goes on") == 1
+        assert server.stop().count("copy.chaff is gone; the loaded model stays in use") == 1
 
 
 def test_with_training_data_the_model_is_that_of_a_full_training(folder: Path, tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""The server: models answer over HTTP, people correct them, and they learn on while they answer."""
+"""The server: models answer over HTTP, people correct them, and they learn from corrections while they answer."""

@@ -28,7 +28,7 @@ class InputRow:
 
     key:     the same for inputs that a model cannot tell apart
     words:   the words; of a pair of sentences, those of the source
-    columns: tokens with all columns, the word first; None if words are all there is
+    columns: tokens with all columns, the word first; None if there are only words
     offsets: the bounds of the tokens in the text, in code points
     target:  the words of the translation, if it is a pair
     """
@@ -56,7 +56,7 @@ class Answering(ABC):
     gold_labels: ClassVar[bool] = False
 
     def refusal(self, format: str) -> str | None:
-        """Why files of a format do not suit its models, if they do not."""
+        """Why its models cannot use files of a format; None: they can."""
         return None
 
     # -- the model
@@ -141,11 +141,11 @@ class Answering(ABC):
     # -- learning
 
     def learn(self, model: Any, lessons: Sequence[tuple[InputRow, Answer]]) -> None:
-        """Change a model (the caller has copied it) by corrections."""
+        """Teach a model corrections; the model is a copy that the caller made."""
         raise ConfigError(f"models of kind {self.name} do not learn here")
 
     def can_learn(self, model: Any) -> str | None:
-        """None if the model can learn on as it is; else why not, as a sentence."""
+        """None if the model can learn from corrections as it is; else a sentence that says why not."""
         return f"models of kind {self.name} are served read-only"
 
     def untrained(self, model: Any) -> Any:
@@ -165,7 +165,7 @@ class PlainAnswering(Answering):
         return [str(label) for label in (getattr(model, "classes_", ()) if found is None else found)]
 
     def has_probabilities(self, model: Any) -> bool:
-        """Not known."""
+        """Probabilities of other kinds are unknown here."""
         return False
 
     def rows(self, model: Any, body: Input) -> list[InputRow]:
@@ -189,7 +189,7 @@ class PlainAnswering(Answering):
         """The answers with their pieces."""
         within_limits(rows, asked, len(self.labels(model)))
         if asked.kbest or asked.probabilities:
-            raise ConfigError(f"kbest and probabilities are not for {self.name}")
+            raise ConfigError(f"kbest and probabilities do not work for {self.name}")
         found = self._kind.answer(model, [Document.from_words(row.words) for row in rows])
         return [
             {
@@ -255,7 +255,7 @@ def within_limits(rows: Sequence[InputRow], asked: Asked, labels: int) -> None:
     words = sum(1 + len(row.words) for row in rows)
     if words > MOST_WORDS:
         raise DataError(
-            f"the request has {words:,} words, and at most {MOST_WORDS:,} are allowed: send it in parts"
+            f"the request has {words:,} words, but at most {MOST_WORDS:,} are allowed: send it in parts"
         )
     if asked.kbest * words > 4 * MOST_WORDS:
         raise DataError(

@@ -135,7 +135,7 @@ def routes() -> list[Route]:
 
 
 async def _nowhere(_: Server, __: Call) -> Any:
-    raise RequestError(404, "there is nothing at this address; /openapi.json lists what there is")
+    raise RequestError(404, "there is nothing at this address; /openapi.json lists all paths")
 
 
 @cache
@@ -192,7 +192,7 @@ async def metrics(server: Server, _: Call) -> Raw:
 
 
 async def openapi(_: Server, __: Call) -> Answer:
-    """What this server offers."""
+    """The OpenAPI description of this server."""
     return description(routes())
 
 

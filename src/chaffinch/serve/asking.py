@@ -66,7 +66,7 @@ async def answer_rows(
 def split_from_pins(
     served: ServedModel, rows: list[InputRow], *, own: bool
 ) -> tuple[list[Answer | None] | None, list[InputRow]]:
-    """The corrected answers to rows, None for the others; and those others. No list: the model answers all of them."""
+    """The corrected answers to rows, None for other rows, and these others; no list at all if the model answers all."""
     if own or not served.corrections.pins:
         return None, rows
     found = [served.pinned(row) for row in rows]
@@ -155,7 +155,7 @@ def _input(server: Server, body: Input) -> tuple[ServedModel, Version, list[Inpu
 
 
 async def _stream(server: Server, call: Call) -> AsyncIterator[bytes]:
-    """A line for each line: its answer, or its error."""
+    """One line of output for each line of input: its answer, or its error."""
     waiting: list[bytes] = []
     fault = b""
     try:
@@ -165,7 +165,7 @@ async def _stream(server: Server, call: Call) -> AsyncIterator[bytes]:
                 yield await _answered_lines(server, waiting)
                 waiting = []
     except (RequestError, TimeoutError) as e:
-        said = str(e) or "the next line did not come in time"
+        said = str(e) or "the next line did not arrive in time"
         fault = server.encode({"error": said}) + b"\n"
     if waiting:
         yield await _answered_lines(server, waiting)
@@ -174,7 +174,7 @@ async def _stream(server: Server, call: Call) -> AsyncIterator[bytes]:
 
 
 async def _answered_lines(server: Server, lines: list[bytes]) -> bytes:
-    """The answers to lines; consecutive ones that ask the same of the same version are one batch."""
+    """The answers to lines; consecutive lines with the same version and options are one batch."""
     made: list[Answer] = []
     group: list[InputRow] = []
     about: tuple[ServedModel, Version, Asked, bool] | None = None

@@ -15,7 +15,7 @@ MOST_WAITING = 64  # large requests that wait for a thread
 
 
 class Answered(Protocol):
-    """The receiver of answers: a future, or an object with its methods."""
+    """The receiver of answers: a future, or an object with the same methods."""
 
     def done(self) -> bool:
         """Whether nobody waits any more."""
@@ -33,7 +33,7 @@ Waiting = tuple[Sequence[InputRow], Answered]
 class Batches:
     """Answers rows of requests; each request keeps the version that it began with.
 
-    seen: is told the size of every batch
+    seen: called with the size of every batch
     """
 
     def __init__(self, threads: Executor, seen: Callable[[int], object] = lambda _: None) -> None:

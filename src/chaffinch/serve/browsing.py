@@ -21,7 +21,7 @@ from chaffinch.serve.server import Server
 from chaffinch.serve.versions import Version
 
 MOST_ROWS = 500  # of one answer
-MOST_LABELS = 40  # of a table of confusions
+MOST_LABELS = 40  # of a confusion matrix
 SHORT_NAMES = {"conll": "columns", "spans": "jsonl-spans"}
 JUDGED = 4_000  # rows whose probabilities are compared with gold
 
@@ -117,7 +117,7 @@ def _labels(answer: Any) -> set[str]:
 
 
 async def report(server: Server, call: Call) -> Answer:
-    """Scores on a data file with gold: accuracy or F1, confusions, calibration; and the training curve."""
+    """Scores on a data file with gold: accuracy or F1, confusion matrix, calibration; and the training curve."""
     served = server.model(call.query.get("model"))
     pool, version = served.pool(call.query.get("data")), served.active
     return await server.batches.apart(_report, served, pool, version)
@@ -135,7 +135,7 @@ def _report(served: ServedModel, pool: DataPool, version: Version) -> Answer:
             "confusion": None,
             "calibration": [],
             "ece": None,
-            "note": "the file has no known labels",
+            "note": "the file has no gold labels",
         }
     answers = pool.answers(version)
     right = [
@@ -162,7 +162,7 @@ def _scores(served: ServedModel, pool: DataPool, version: Version) -> Answer:
 
 
 def _confusion(answers: list[Any], gold: list[Any]) -> Answer | None:
-    """How often each label was answered for each gold label: counts[gold][answered]."""
+    """The confusion matrix: counts[gold][predicted]."""
     counts: dict[tuple[str, str], int] = {}
     for given, true in zip(answers, gold, strict=True):
         if not isinstance(given, list) or not isinstance(true, list) or len(given) != len(true):
@@ -180,7 +180,7 @@ def _confusion(answers: list[Any], gold: list[Any]) -> Answer | None:
 
 
 def _calibration(served: ServedModel, pool: DataPool, version: Version) -> Answer:
-    """How often answers of about the same certainty are right, by token or by text."""
+    """The reliability table: accuracy by certainty, over tokens or texts."""
     p: list[float] = []
     right: list[bool] = []
     step = max(1, len(pool) // JUDGED)
@@ -209,7 +209,7 @@ def _calibration(served: ServedModel, pool: DataPool, version: Version) -> Answe
 
 
 def _curve(version: Version) -> list[Answer]:
-    """What the training of the version reported, if it was trained here."""
+    """The training curve of the version, if it was trained here."""
     made = []
     for record in getattr(version.model, "history_", []):
         named = {name: float(value) for name, value in record.scores.items() if np.isfinite(value)}

@@ -5,9 +5,9 @@ from typing import Any
 
 
 class Connections:
-    """The open connections, the longest idle first; beyond ``most`` that one is closed to make room.
+    """The open connections; if there would be more than ``most``, the one that has been idle longest is closed.
 
-    Clients that are being answered are never closed.
+    Connections that wait for an answer are never closed.
     """
 
     def __init__(self, most: int) -> None:
@@ -20,7 +20,7 @@ class Connections:
         return len(self._idle) + len(self._busy)
 
     def opened(self, one: Any) -> bool:
-        """A connection came; False if there is no room for it."""
+        """Add a connection; False if there is no room for it."""
         if len(self) >= self.most:
             if not self._idle:
                 self.refused += 1
@@ -32,7 +32,7 @@ class Connections:
         return True
 
     def busy(self, one: Any) -> None:
-        """A request came on it."""
+        """A request arrived on it."""
         if self._idle.pop(one, self) is None:
             self._busy.add(one)
 

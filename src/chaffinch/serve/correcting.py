@@ -19,7 +19,7 @@ from chaffinch.text.schemes import OUTSIDE
 MOST_NEXT = 1_000
 REASONS = {
     "doubt": "the model is uncertain about it",
-    "audit": "drawn at random: only such rows give an honest score",
+    "audit": "drawn at random, for an unbiased score of the model",
     "start": "the centre of a group of similar texts",
 }
 
@@ -38,7 +38,7 @@ async def correct(server: Server, call: Call) -> Answer:
 
 
 async def record(server: Server, served: ServedModel, correction: Correction) -> Correction:
-    """A correction with its sequence number, on the disk."""
+    """Write a correction to the journal; the correction with its sequence number."""
     asked = Asked(probabilities=False)
     (before,) = await server.batches.ask(served.answering, served.active, [correction.row], asked)
     own = next((before[name] for name in correction.answer if name in before), None)
@@ -91,13 +91,13 @@ async def undo(server: Server, call: Call) -> Answer:
 
 
 async def learn(server: Server, call: Call) -> Answer:
-    """Teach the model what waits, and list every row that it answers differently now."""
+    """Teach the model its waiting corrections, and list every row that it answers differently now."""
     body: LearnBody = server.decode(LearnBody, call.body)
     return await learn_corrections(server, server.model(body.model))
 
 
 async def learn_corrections(server: Server, served: ServedModel) -> Answer:
-    """The same for a model."""
+    """Teach a model its waiting corrections."""
     if len(server.learning_tasks) >= 16:
         raise RequestError(503, "the model is learning already: try again later")
     learning, before = server.learning[served.name], served.active
@@ -133,7 +133,7 @@ async def versions(server: Server, call: Call) -> Answer:
 
 
 async def following(server: Server, call: Call) -> Answer:
-    """The rows to label next: those that the model doubts, and one in five at random for an honest score."""
+    """The rows to label next: the most uncertain ones, and one in five at random for an unbiased score."""
     body: NextBody = server.decode(NextBody, call.body)
     if not 1 <= body.n <= MOST_NEXT:
         raise RequestError(400, f"n must be from 1 to {MOST_NEXT}, got {body.n}")
@@ -161,7 +161,10 @@ def queue_of(
     left = [row for row in among if pool.rows[row].key not in pins]
     doubts = pool.doubts(version)
     if doubts is None:
-        raise RequestError(400, f"what to label next is not known for {served.kind.plural}")
+        raise RequestError(
+            400,
+            f"rows to label next cannot be chosen for {served.kind.plural}: they have no measure of uncertainty",
+        )
     if not left or not n:
         return []
     texts = [pool.rows[row].text for row in left]
@@ -182,7 +185,7 @@ def queue_of(
 
 
 async def note_version(server: Server, served: ServedModel) -> None:
-    """Keep the number of a version, so that names are not used again after a restart."""
+    """Write the number of a version to the journal, so that its name is not used again after a restart."""
     number = served.active.number
     await server.write({"event": VERSION, "model": served.name, "number": number, "made": now()})
 

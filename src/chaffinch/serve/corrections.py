@@ -17,7 +17,7 @@ class Correction:
 
     data, number: the file and the row that the input came from, if it came from one
     before:       the model's own answer when the correction was made
-    right: whether that answer agrees with the correction; on audit rows this is an honest score
+    right:        whether that answer agrees with the correction; on audit rows this gives an unbiased score
     audit:        the row was drawn at random
     """
 
@@ -33,7 +33,7 @@ class Correction:
     undone: bool = False
 
     def entry(self, model: str) -> Entry:
-        """The event of the journal; its sequence number is the journal's."""
+        """The event for the journal, which assigns the sequence number."""
         row = self.row
         given: dict[str, Any] = {"text": row.text, "key": row.key}
         given |= {"words": row.words, "offsets": row.offsets} if row.words else {}
@@ -76,7 +76,7 @@ class Corrections:
         self.pins: dict[str, Correction] = {}
 
     def add(self, correction: Correction) -> None:
-        """From now on the exact input is answered as corrected."""
+        """Add a correction: from now on its exact input is answered as corrected."""
         self._all[correction.seq] = correction
         self.pins[correction.row.key] = correction
 
@@ -85,7 +85,7 @@ class Corrections:
         return self._all.get(seq)
 
     def undo(self, seq: int) -> None:
-        """Take a correction back; an earlier one of the same input holds again."""
+        """Take a correction back; an earlier one of the same input takes effect again."""
         given = self._all[seq]
         if given.undone:
             raise RequestError(409, f"correction {seq} was taken back already")
@@ -99,7 +99,7 @@ class Corrections:
                 del self.pins[key]
 
     def live(self) -> list[Correction]:
-        """The corrections that hold, in order: of each input the last one."""
+        """The corrections in effect, in order: the last one of each input."""
         return sorted(self.pins.values(), key=lambda c: c.seq)
 
     def listed(self) -> Iterable[Correction]:

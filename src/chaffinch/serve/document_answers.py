@@ -18,7 +18,7 @@ WITH_TAGS = ("columns", "conllu")  # formats of files with a tag for each word
 
 
 class DocumentAnswering(Answering):
-    """Labels of texts. ``certainty`` is the probability of the label; of several, of the least certain decision."""
+    """Labels of texts. ``certainty`` is the probability of the label; with several, of the least certain decision."""
 
     kind = DocumentKind
     name = "documents"
@@ -27,7 +27,7 @@ class DocumentAnswering(Answering):
 
     def refusal(self, format: str) -> str | None:
         """Files with a tag for each word do not suit classifiers."""
-        return "has tags of words, and classifiers label texts" if format in WITH_TAGS else None
+        return "has tags of words, but classifiers label texts" if format in WITH_TAGS else None
 
     # -- the model
 
@@ -36,7 +36,7 @@ class DocumentAnswering(Answering):
         return [str(label) for label in model.classes_.tolist()]
 
     def several(self, model: Classifier) -> bool:
-        """Whether a text may have several."""
+        """Whether a text may have several labels."""
         return bool(model.model_.several)
 
     def has_probabilities(self, model: Classifier) -> bool:
@@ -126,7 +126,7 @@ class DocumentAnswering(Answering):
     def correction(self, model: Classifier, row: InputRow, body: CorrectionBody) -> Answer:
         """A label, or several if the model gives several."""
         if body.tags is not None or (body.label is None) == (body.labels is None):
-            raise DataError("expected a label in the correction, or labels")
+            raise DataError("expected either label or labels in the correction")
         names = [body.label] if body.label is not None else list(body.labels or [])
         for name in names:
             if not name or not name.strip():
@@ -155,16 +155,16 @@ class DocumentAnswering(Answering):
         model.partial_fit([row.text for row, _ in lessons], labels)
 
     def can_learn(self, model: Classifier) -> str | None:
-        """Linear classifiers of one label can if they have their texts, and those that train text by text."""
+        """Linear classifiers of one label can, if they have their training texts or train text by text."""
         if self.several(model):
-            return "a model that gives several labels does not learn on; train it on all texts"
+            return "a model that gives several labels cannot learn from corrections; train it on all texts"
         if model._lessons is not None or getattr(model, "_increment", None) is not None:
             return None
         recipe = model.recipes.by_config(model.config_)
         if Increment.possible(model.config_) and not recipe.name.endswith("nb"):
             return None
         return (
-            f"this model of the recipe {recipe.name} cannot learn on without its training data: "
+            f"this model of the recipe {recipe.name} cannot learn from corrections without its training data: "
             "start the server with --train FILE"
         )
 

@@ -81,8 +81,8 @@ class Route:
 class Endpoint:
     """One route as an ASGI application.
 
-    server: what handlers are given, with ``guard``, ``metrics``, ``max_body`` and ``encode``
-    query:  the parameters that there are; None: any
+    server: passed to handlers; it has ``guard``, ``metrics``, ``max_body`` and ``encode``
+    query:  the known parameters; None: any
     """
 
     def __init__(
@@ -169,13 +169,13 @@ def fault(error: BaseException, method: str, route: str) -> tuple[int, dict[str,
     if isinstance(error, ChaffinchError):
         return 400, {"error": str(error)}
     if isinstance(error, TimeoutError):
-        return 408, {"error": "the request did not come in time: send it faster, or in parts"}
+        return 408, {"error": "the request did not arrive in time: send it faster, or in parts"}
     log.error("%s %s failed", method, route, exc_info=error)
     return 500, {"error": "the server failed at this request; its log says why"}
 
 
 async def _body(receive: Any, headers: Mapping[str, str], most: int) -> bytes:
-    """The whole body, if it is not too large and comes in time."""
+    """The whole body; RequestError if it is too large, TimeoutError if it does not arrive in time."""
     length = headers.get("content-length", "")
     if length.isdigit() and int(length) > most:
         raise _too_large(most)
@@ -191,7 +191,7 @@ async def _joined(message: Any, receive: Any, most: int) -> bytes:
     pieces, size = [], 0
     while True:
         if message["type"] == "http.disconnect":
-            raise RequestError(400, "the connection was closed before the whole request had come")
+            raise RequestError(400, "the connection was closed before the whole request arrived")
         pieces.append(message.get("body", b""))
         size += len(pieces[-1])
         if size > most:
@@ -204,7 +204,7 @@ async def _joined(message: Any, receive: Any, most: int) -> bytes:
 class _Begun:
     """A coroutine that has run until it waits for something, or to its end; awaiting it runs the rest.
 
-    ended: whether it needed no wait   value: what it returned then
+    ended: whether it needed no wait   value: its result, if so
     """
 
     def __init__(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -234,7 +234,7 @@ class _Begun:
 
 
 async def _pieces(receive: Any) -> AsyncIterator[bytes]:
-    """The pieces of a body as they come."""
+    """The pieces of a body as they arrive."""
     while True:
         async with asyncio.timeout(BODY_WITHIN):
             message = await receive()

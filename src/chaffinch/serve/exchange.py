@@ -1,6 +1,6 @@
 """The fast path of /predict: no task, no ASGI, and head and body of the answer in one write.
 
-A request takes it if it comes in one piece and can be answered in a micro-batch. All other requests, and
+A request takes it if it arrives in one piece and can be answered in a micro-batch. All other requests, and
 errors, go to the handlers.
 """
 
@@ -33,7 +33,7 @@ log = logging.getLogger("chaffinch.serve")
 class Exchange:
     """A request that waits for its answers in a micro-batch, and its connection; it acts as a uvicorn cycle.
 
-    finish: makes status and content of the result, or of the error
+    finish: makes the status and the content of the answer from the result or the error
     """
 
     message_event: ClassVar[asyncio.Event] = asyncio.Event()  # the client is gone
@@ -49,11 +49,11 @@ class Exchange:
         return self.disconnected or self.response_complete
 
     def set_result(self, answers: list[Answer]) -> None:
-        """Send them."""
+        """Send the answers."""
         self._send(answers)
 
     def set_exception(self, fault: BaseException) -> None:
-        """Send what is wrong."""
+        """Send the error."""
         self._send(fault)
 
     def _send(self, found: Any) -> None:
@@ -83,7 +83,7 @@ class Quick:
         self._server = server
 
     def take(self, exchange: Exchange, headers: list[tuple[bytes, bytes]], body: bytes) -> bool:
-        """Whether the request is taken; if not, nothing has happened."""
+        """Take the request and return True, or return False and do nothing."""
         start, server = time.perf_counter(), self._server
         if len(body) > min(MOST_BODY, server.max_body) or not self._admitted(exchange.connection, headers):
             return False
@@ -143,11 +143,11 @@ def bounded_protocol(connections: Connections, quick: Quick) -> Any:
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
     class Bounded(HttpToolsProtocol):  # type: ignore[misc]
-        """A connection that is counted, and closed if a whole request does not come in time."""
+        """A connection that is counted, and closed if a whole request does not arrive in time."""
 
         deadline: Any = None
         header_bytes = 0
-        begun = False  # a request, of which not all headers have come
+        begun = False  # a request whose headers have not all arrived
         held: list[bytes] | None = None  # the body so far of a request that quick may take
 
         def connection_made(self, transport: Any) -> None:
@@ -252,7 +252,7 @@ def bounded_protocol(connections: Connections, quick: Quick) -> Any:
             self._shut()
 
         def _shut(self) -> None:
-            """Close; a client that does not read its answer is not waited for."""
+            """Close the connection; abort it if the client does not read its answer."""
             if self.transport.get_write_buffer_size():
                 self.transport.abort()
             else:

@@ -1,7 +1,7 @@
 """The journal of corrections: lines of JSON, each on the disk before it is acknowledged.
 
-Every line has a sequence number and a checksum. A process or a machine that stops while it writes leaves at most a
-torn end, which the next start cuts off: nothing in it was acknowledged.
+Every line has a sequence number and a checksum. A process or a machine that stops while it writes leaves at most
+an incomplete end. The next start cuts it off: nothing in it was acknowledged.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any
 
 try:
     import fcntl
-except ImportError:  # a system without locks of files
+except ImportError:  # a system without file locks
     fcntl = None  # type: ignore[assignment]
 
 from chaffinch.errors import ConfigError, DataError
@@ -28,7 +28,7 @@ class Journal:
     """An append-only file of entries; one process at a time.
 
     entries: those that were read at the start, in order
-    cut:     the bytes of a torn end that were cut off
+    cut:     the number of bytes of an incomplete end that were cut off
     """
 
     def __init__(self, path: Path) -> None:
@@ -71,7 +71,7 @@ class Journal:
             return numbers
 
     def close(self) -> None:
-        """Give the file to another process."""
+        """Close the file, so that another process can open it."""
         os.close(self._file)
 
 
@@ -96,7 +96,7 @@ def _entries(content: bytes, path: Path) -> tuple[list[Entry], int]:
         at += len(line) + 1
         entry = _entry(line)
         if entry is None:
-            continue  # torn, if nothing whole follows
+            continue  # incomplete, which is allowed only at the end
         if whole != at - len(line) - 1 or entry["seq"] != len(found) + 1:
             raise DataError(
                 f"{path}:{number}: the line before it is damaged, or lines are missing: restore the journal from a copy"
@@ -132,7 +132,7 @@ _sync = getattr(os, "fdatasync", os.fsync)
 
 
 def _sync_folder(folder: Path) -> None:
-    """The name of a new file is on the disk too."""
+    """Write the folder to the disk, so that the name of a new file is there too."""
     opened = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(opened)

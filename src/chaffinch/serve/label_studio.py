@@ -109,7 +109,7 @@ async def webhook(server: Server, call: Call) -> Answer:
 async def _record_annotation(
     server: Server, body: dict[str, Any], annotation: dict[str, Any], tasks: dict[Any, Any]
 ) -> int:
-    """An annotation as a correction; 1 if it is one."""
+    """Record an annotation as a correction; how many were recorded: 0 if it was cancelled, else 1."""
     if annotation.get("was_cancelled"):
         return 0
     task: dict[str, Any] = tasks.get(annotation.get("task")) or next(iter(tasks.values()), {})

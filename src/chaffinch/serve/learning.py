@@ -1,7 +1,7 @@
-"""Learning at three speeds: the exact input at once, the model in a moment, a full retraining when there is time.
+"""Learning at three speeds: the exact input at once, the model in a moment, a full retraining when the server is idle.
 
 1. A correction is journalled, and its exact input is answered as corrected from then on (``corrections.py``).
-2. ``learn`` teaches all corrections that wait: a CRF moves its dual variables to the new optimum, other
+2. ``learn`` teaches all waiting corrections: a CRF moves its dual variables to the new optimum, other
    recipes use ``partial_fit``. The result is a new version, and the rows of all data files are answered
    again.
 3. ``retrain`` trains on the training files and the corrections from the beginning, in a thread of its own. Its model
@@ -34,13 +34,13 @@ FORGOTTEN = (
     "_rows",
     "_watched",
     "_increment",
-)  # what only learning needs
+)  # attributes that only learning needs
 MOST_LISTED = 2_000  # changed rows in one answer
 
 
 @dataclass(frozen=True)
 class TaughtModel:
-    """An estimator with all that it needs to learn on, and the corrections that it knows."""
+    """An estimator with all that it needs to continue learning, and the corrections that it learnt."""
 
     model: Any
     learnt: frozenset[int] = frozenset()
@@ -55,7 +55,7 @@ class Learning:
         self._warm: tuple[str, TaughtModel] | None = None  # a version's name, and its learner
         self._lock = threading.RLock()
         self._failed = self.stopping = False
-        self.retrained: frozenset[int] = frozenset()  # what the last full training was given
+        self.retrained: frozenset[int] = frozenset()  # the corrections in the last full training
         self.cannot = served.answering.can_learn(served.loaded)
         if self.cannot is not None and served.train and served.answering.corrected:
             self.cannot = None
@@ -68,7 +68,7 @@ class Learning:
     # -- in a moment
 
     def learn(self) -> dict[str, Any]:
-        """Teach the model all corrections that wait, and forget those that were taken back."""
+        """Teach the model all waiting corrections, and forget those that were taken back."""
         with self._lock:
             served = self.served
             if self.cannot is not None:
@@ -92,7 +92,7 @@ class Learning:
             sentence = self.served.answering.can_learn(model)
             if sentence is not None:
                 raise ConfigError(
-                    f"{sentence}; a full training in the background will take its corrections in"
+                    f"{sentence}; a full training in the background will include its corrections"
                 )
             self.served.answering.learn(model, lessons)
             gap = _gap(model)
@@ -116,7 +116,7 @@ class Learning:
     # -- versions
 
     def take_back(self, name: str) -> dict[str, Any]:
-        """Another version answers."""
+        """Switch to another version."""
         with self._lock:
             before = self.served.active
             return self.outcome(before, self.served.versions.take_back(name))
@@ -167,15 +167,15 @@ class Learning:
     def _noise(self, changed: int, near: int) -> str:
         """The part of a change that may be chance."""
         if not self.served.pools:
-            return "There is no data file, so what else changed is not known."
+            return "There is no data file, so other changes are unknown."
         if changed == 0:
             return "No row changed."
         rows = f"{changed:,} rows changed" if changed > 1 else "1 row changed"
         if not self.served.probabilities:
-            return f"{rows}. The model has no probabilities, so near ties are not known."
+            return f"{rows}. The model has no probabilities, so near ties are unknown."
         return (
-            f"{rows}, of which {near:,} had been near ties (certainty below {NEAR_TIE:g}): "
-            "such rows may change with any training."
+            f"{rows}, of which {near:,} had been near ties (certainty below {NEAR_TIE:g}), "
+            "which any training may change."
         )
 
     # -- a full retraining
@@ -198,8 +198,8 @@ class Learning:
             return {"version": served.active.name, "kept": False, "note": "full training was stopped"}
         if served.answering.several(fresh) != served.answering.several(served.loaded):
             raise ConfigError(
-                "the training files do not give several labels to a text as the model does, or the other way round: "
-                "say how they are written with --label-separator"
+                "the training files and the model disagree on whether a text has one label or several: "
+                "say how labels are separated with --label-separator"
             )
         fresh.threads = 1
         with self._lock:
@@ -257,7 +257,7 @@ class Learning:
         return [Document(text) for text in corpus.texts]
 
     def _judged(self, new: Version, old: Version) -> tuple[int, int, int, str]:
-        """How many known answers two versions get right, how many there are, and what they are.
+        """How many known answers two versions get right, how many there are, and a name for them.
 
         Rows with gold that nobody corrected; if there are none, the corrections, which both were taught.
         """
@@ -287,7 +287,7 @@ class Learning:
 
 
 def light(model: Any) -> Any:
-    """The same estimator without what only learning needs."""
+    """The same estimator without the attributes that only learning needs."""
     made = twin(model)
     for name in FORGOTTEN:
         if vars(made).get(name) is not None:

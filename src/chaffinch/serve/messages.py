@@ -53,7 +53,7 @@ class PredictBody(Input):
 class ExplainBody(Input):
     """POST /explain: why a token (``position``) or a text got its label, and not another one (``instead``).
 
-    A row of a data file may stand in place of the input.
+    A row of a data file may replace the input.
     """
 
     data: str | None = None
@@ -134,7 +134,7 @@ class Asked:
 
 
 def one_input(body: Input, *allowed: str) -> str:
-    """The name of the one form in which the input was given; DataError if it is none, or several."""
+    """The name of the form in which the input was given; DataError if there is none, or several."""
     forms = ("text", "texts", "tokens", "sentences", "source")
     given = [name for name in forms if getattr(body, name) is not None]
     if len(given) != 1 or given[0] not in allowed:
@@ -146,8 +146,8 @@ def one_input(body: Input, *allowed: str) -> str:
 class BodyReader:
     """Decodes and checks bodies of one kind.
 
-    A field that is not known is an error, since it is most often misspelt. Other tools may add fields to their
-    bodies: those have one of the fields that the kind names as ``others``.
+    An unknown field is an error, since it is most often misspelt. Other tools may add fields of their own: a body
+    comes from another tool if it has one of the fields in the kind's ``others``.
     """
 
     def __init__(self, kind: Any) -> None:
@@ -174,11 +174,11 @@ class BodyReader:
         except self._invalid as e:
             unknown = re.search("unknown field `(.*)`", str(e))
             if unknown is None:
-                raise RequestError(400, f"the body is not what is expected: {e}") from None
+                raise RequestError(400, f"the body is not valid: {e}") from None
         try:
             made = self._lenient(body)
         except self._invalid as e:
-            raise RequestError(400, f"the body is not what is expected: {e}") from None
+            raise RequestError(400, f"the body is not valid: {e}") from None
         if any(getattr(made, name) is not None for name in self._others):
             return made
         known = [name for name in self._names if name not in self._others]
@@ -186,7 +186,7 @@ class BodyReader:
 
 
 def known_parameters(query: Mapping[str, str], known: Iterable[str]) -> None:
-    """Raise if a query has a parameter that is not known."""
+    """Raise if a query has an unknown parameter."""
     names = list(known)
     for name in query:
         if name not in names:

@@ -20,12 +20,12 @@ class Histogram:
         self.bounds, self.counts, self.total = bounds, [0] * (len(bounds) + 1), 0.0
 
     def add(self, value: float) -> None:
-        """One more value."""
+        """Count a value."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
     def lines(self, name: str) -> list[str]:
-        """In Prometheus's format: counts up to each bound, their sum and number."""
+        """In Prometheus's format: the counts up to each bound, the sum and the number of values."""
         made, below = [], 0
         for bound, count in zip(self.bounds, self.counts, strict=False):
             below += count
@@ -48,12 +48,12 @@ class Metrics:
         self.seconds, self.batches = Histogram(SECONDS), Histogram(SIZES)
 
     def request(self, route: str, status: int, seconds: float) -> None:
-        """A request was answered."""
+        """Count a request that was answered."""
         self.requests[route, status] += 1
         self.seconds.add(seconds)
 
     def text(self, gauges: dict[str, float]) -> str:
-        """All of it; gauges: name and labels, and the value at the moment."""
+        """All metrics; gauges: current values by name and labels."""
         made = ["# TYPE chaffinch_requests_total counter"]
         for (route, status), count in sorted(self.requests.items()):
             made.append(f'chaffinch_requests_total{{route="{route}",status="{status}"}} {count}')

@@ -23,7 +23,7 @@ NEAR_TIE = 0.6  # an answer less certain than this may change with any training
 class DataPool:
     """A data file for one model.
 
-    name:    as the page calls it: the file's name without its folder
+    name:    on the page: the file's name without its folder
     told:    options of its reader
     changed: row -> fixed, broken or moved, by the last change of version
     """

@@ -29,7 +29,7 @@ def controls(config: str) -> list[Control]:
     [Control(name='l', to='t', key='txt', kind='tags', result='labels')]
     """
     if "<!" in config.replace("<!--", ""):
-        raise DataError("expected a labelling interface without declarations")
+        raise DataError("expected a labelling interface without declarations such as <!DOCTYPE>")
     try:
         tree = ET.fromstring(config)
     except ET.ParseError as e:

@@ -14,7 +14,7 @@ from chaffinch.serve.messages import Asked, Input
 from chaffinch.serve.served import ServedModel
 from chaffinch.serve.server import Server
 
-EVERY = 0.5  # seconds between looks at the files
+EVERY = 0.5  # seconds between checks of the files
 
 log = logging.getLogger("chaffinch.serve")
 Stamp = tuple[int, int, int]
@@ -32,7 +32,7 @@ async def watch(server: Server) -> None:
             if (now is None) != (name in gone):
                 gone ^= {name}
                 if now is None:
-                    log.warning("%s: its file %s is gone; the loaded model goes on", name, served.path)
+                    log.warning("%s: its file %s is gone; the loaded model stays in use", name, served.path)
             if now is None or now == seen[name]:
                 continue
             seen[name] = now
@@ -63,7 +63,7 @@ def validated(served: ServedModel) -> Any:
 
 
 def answer_once(served: ServedModel, model: Any) -> None:
-    """Let a model answer once: this finds a model that cannot answer, and builds what is built on first use."""
+    """Let a model answer once: a model that cannot answer raises, and caches are built before the first request."""
     columns = len(getattr(model, "columns_", ("w",)))
     probes = [row for pool in served.pools.values() for row in pool.rows[:1]]
     for given in (Input(text="One, 2."), Input(tokens=[["a"] * columns] if columns > 1 else ["a"])):

@@ -45,7 +45,7 @@ def made(options: Options) -> Server:
     if not options.models:
         raise ConfigError("expected at least one model to serve")
     if options.token is not None and len(options.token) < 8:
-        raise ConfigError("the token must have at least 8 characters; leave it out to get one")
+        raise ConfigError("the token must have at least 8 characters; leave it out to have one generated")
     first = options.models[0]
     journal = Journal(options.journal or first.with_name(first.name + ".corrections.jsonl"))
     models = served_models(options.models, options.data, options.train, journal.entries, options.told)
@@ -58,7 +58,7 @@ def made(options: Options) -> Server:
 
 
 def run(options: Options, told: Callable[[str], object]) -> None:
-    """Serve until a signal comes; told: is given the address, with the token if there is one."""
+    """Serve until a signal arrives; told: called with the address, and the token if there is one."""
     try:
         import uvicorn
     except ImportError:
@@ -83,7 +83,7 @@ def run(options: Options, told: Callable[[str], object]) -> None:
         proxy_headers=False,
     )
     for served in server.models.values():
-        with suppress(ChaffinchError):  # a request will be told
+        with suppress(ChaffinchError):  # the first request will report the error
             answer_once(served, served.active.model)
     gc.collect()
     gc.freeze()  # loaded objects stay: a full garbage collection over them would delay every request
@@ -92,7 +92,7 @@ def run(options: Options, told: Callable[[str], object]) -> None:
 
 
 def _most_connections() -> int:
-    """The number that the system's limits allow, up to our own."""
+    """The number of connections that the system's limits allow, at most MOST_CONNECTIONS."""
     try:
         import resource
     except ImportError:  # a system without such limits
@@ -102,7 +102,7 @@ def _most_connections() -> int:
 
 
 def address(host: str, port: int, token: str | None) -> str:
-    """Where the page is.
+    """The address of the page.
 
     >>> address("::1", 8000, None), address("0.0.0.0", 80, "secret")
     ('http://[::1]:8000/', 'http://0.0.0.0:80/#token=secret')
@@ -112,7 +112,7 @@ def address(host: str, port: int, token: str | None) -> str:
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """A listening socket, so that a taken port is reported at once and port 0 means any free one."""
+    """A listening socket: a port in use is reported at once, and port 0 means any free one."""
     kind = socket.AF_INET6 if ":" in host else socket.AF_INET
     made = socket.socket(kind, socket.SOCK_STREAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

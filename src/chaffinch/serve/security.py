@@ -28,13 +28,13 @@ HEADERS = {
 
 
 def new_token() -> str:
-    """A token that nobody guesses."""
+    """A random token."""
     return secrets.token_urlsafe(24)
 
 
 @lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
-    """Whether an address is reached from this machine alone.
+    """Whether an address can be reached only from this machine.
 
     >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("localhost"), is_loopback("0.0.0.0")
     (True, True, True, False)
@@ -49,7 +49,7 @@ def is_loopback(host: str) -> bool:
 class Guard:
     """The checks of a request before it is answered.
 
-    token: None: none is needed, which only a server on a loopback address allows
+    token: None: no token is needed; only a server on a loopback address allows this
     """
 
     token: str | None = None

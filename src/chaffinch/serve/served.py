@@ -23,9 +23,9 @@ SEPARATORS = "|,;/+ "  # of labels in one cell, as people write them
 class ServedModel:
     """One model file behind the server.
 
-    name:  as requests call it: the file's name without folder and ending
+    name:  in requests: the file's name without folder and ending
     train: its training files, if they were named
-    told:  options of the readers of files, for those that have them
+    told:  options of the readers of files; a reader gets those that it has
     """
 
     def __init__(
@@ -158,7 +158,7 @@ def served_models(
     for name in told or {}:
         if files and not any(name in reader_options(path, detect(path).name) for path in files):
             flag = f"--{name.replace('_', '-')}"
-            raise ConfigError(f"{flag}: none of the files has this option: {', '.join(map(str, files))}")
+            raise ConfigError(f"{flag}: no reader of the files has this option: {', '.join(map(str, files))}")
     for path in data:
         faults, kind = [], kind_of_file(path)
         able = [model for model in found.values() if model.kind is kind]
@@ -208,12 +208,12 @@ def _owner(given: str, models: Mapping[str, ServedModel]) -> tuple[ServedModel, 
     able = [model for model in models.values() if model.kind is kind]
     if len(able) != 1:
         names = ", ".join(f"--train {name}={given}" for name in models)
-        raise ConfigError(f"{path}: say which model it is the training data of: {names}")
+        raise ConfigError(f"{path}: say which model it is training data for: {names}")
     return able[0], path
 
 
 def _refuse_joined_labels(model: ServedModel, path: Path) -> None:
-    """Raise if a cell of a file holds several labels of the model as one."""
+    """Raise if a cell of a file joins several labels of the model into one."""
     test, known = model.pools[path.name].test, {*model.answering.labels(model.active.model)}
     cells = {str(label) for labels in test.gold for label in labels} if test.labelled else set()
     for label in sorted(cells - known):
@@ -221,7 +221,7 @@ def _refuse_joined_labels(model: ServedModel, path: Path) -> None:
             parts = [part.strip() for part in label.split(separator)]
             if len(parts) > 1 and known.issuperset(parts):
                 raise ConfigError(
-                    f"{path}: {label!r} is several labels of {model.name}: add --label-separator {separator!r}"
+                    f"{path}: {label!r} joins several labels of {model.name}: add --label-separator {separator!r}"
                 )
 
 

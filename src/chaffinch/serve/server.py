@@ -1,4 +1,4 @@
-"""The server's state, which every handler is given: models, corrections, the journal, threads and counts."""
+"""The server's state, which every handler receives: models, corrections, the journal, threads and counts."""
 
 import asyncio
 from collections.abc import Mapping
@@ -79,7 +79,7 @@ class Server:
         return reader.read(body)
 
     async def write(self, entry: Entry) -> int:
-        """The sequence number of an event that is on the disk; events that come together are written together."""
+        """Write an event to the journal; its sequence number. Events that arrive together are written together."""
         if self.journal is None:
             self._seq += 1
             return self._seq

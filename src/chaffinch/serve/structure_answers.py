@@ -134,7 +134,7 @@ def _short(rows: Sequence[InputRow]) -> list[InputRow]:
 
 def _no_lists(asked: Asked) -> None:
     if asked.kbest or asked.probabilities:
-        raise ConfigError("kbest and probabilities are for tags and documents")
+        raise ConfigError("kbest and probabilities work only for tags and documents")
 
 
 def _as_in_trees(word: str) -> str:

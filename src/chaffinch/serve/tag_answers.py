@@ -61,9 +61,9 @@ class _Transitions:
 class TagAnswering(Answering):
     """Tags of tokens.
 
-    ``certainty`` is the probability of the least certain token's tag, and ``score`` of a span that of the span, with
-    tags in BIO, BIOES or BILOU. Spans of other schemes are as certain as their least certain token, and so are runs of
-    equal labels that mark no spans.
+    ``certainty`` is the probability of the least certain token's tag. With tags in BIO, BIOES or BILOU, the ``score``
+    of a span is its probability. The score of spans of other schemes, and of runs of equal labels that mark no spans,
+    is the certainty of their least certain token.
     """
 
     kind = TagKind
@@ -228,7 +228,7 @@ class TagAnswering(Answering):
         return rules_as_data(model.rules_)
 
     def ruled(self, model: Tagger, rules: Mapping[str, Any]) -> Tagger:
-        """Further rules for this request; must and forbid are about its first sentence, if they name none."""
+        """Further rules for this request; must and forbid apply to its first sentence unless they name one."""
         if sum(map(len, rules.values())) > MOST_RULES:
             raise ConfigError(f"expected at most {MOST_RULES} rules in a request")
         given = {
@@ -242,7 +242,7 @@ class TagAnswering(Answering):
     _transitions: _Transitions | None = None  # of the last chain that was corrected
 
     def _may_follow(self, model: Any, tags: Sequence[str]) -> bool:
-        """Whether a chain allows these tags; False if each must be checked."""
+        """Whether a chain allows these tags; False if they need a full check."""
         if not isinstance(model, ChainModel) or model.weights.order != 1:
             return False
         known = self._transitions
@@ -309,7 +309,7 @@ class TagAnswering(Answering):
         model.partial_fit(table, [answer["tags"] for _, answer in lessons])
 
     def can_learn(self, model: Tagger) -> str | None:
-        """CRFs can, and whatever has its training data."""
+        """CRFs can, and models that have their training data."""
         if model._memory is not None or model._learnt is not None or model._trained_on is not None:
             return None
         recipe = model.recipes.by_config(model.config_)
@@ -319,7 +319,7 @@ class TagAnswering(Answering):
         ):
             return None
         return (
-            f"this model of the recipe {recipe.name} cannot learn on without its training data: "
+            f"this model of the recipe {recipe.name} cannot learn from corrections without its training data: "
             "start the server with --train FILE"
         )
 
@@ -344,7 +344,7 @@ def _refuse_forbidden(model: Tagger, tags: Sequence[str], scheme: Scheme | None)
     for fault in validate([tags], scheme):
         here, before = inner.get(tags[fault.token]), inner.get(tags[fault.token - 1]) if fault.token else None
         if here is None or (fault.token and before is None):
-            allowed = False  # a new label, which belongs to no data that begins spans in another way
+            allowed = False  # the label is new, so no training data begins its spans in this way
         else:
             scores = w.start[here] if before is None else w.pair[np.ix_(before, here)]
             allowed = bool(np.isfinite(scores).any())
@@ -359,7 +359,7 @@ def row_of_text(model: Tagger, text: str) -> InputRow:
     """A text, cut into words; DataError if the model reads further columns."""
     if model.model_.columns != (WORD,):
         raise DataError(
-            f"this model reads the columns {', '.join(model.model_.columns)}, and a text has words alone: send tokens, "
+            f"this model reads the columns {', '.join(model.model_.columns)}, but a text has only words: send tokens, "
             f"each a list of {', '.join(model.columns_)}"
         )
     offsets = token_bounds(text)

@@ -19,7 +19,7 @@ from chaffinch.text.table import TokenTable
 from chaffinch.trust.confidence import TOKENS, Confidence
 
 DIGITS = 6  # of probabilities in answers
-FEW = 40  # tokens up to which plain numbers are quicker than arrays
+FEW = 40  # number of tokens up to which plain numbers are faster than arrays
 
 
 def marginals(model: Tagger, table: TokenTable) -> NDArray[np.float32] | None:
@@ -38,7 +38,7 @@ def certainties(model: Tagger, p: NDArray[np.float32], ids: NDArray[np.int32]) -
 
 
 def honest_marginals(model: Tagger, p: NDArray[np.float32], ids: NDArray[np.int32]) -> NDArray[np.float64]:
-    """p [tokens, labels] with the certainty of each token's tag in its place; other labels share the rest as before."""
+    """p [tokens, labels] with the calibrated certainty of each token's tag; other labels share the rest."""
     every = np.arange(len(ids))
     own, sure = p[every, ids].astype(np.float64), np.array(certainties(model, p, ids))
     made = p.astype(np.float64) * ((1 - sure) / np.maximum(1 - own, 1e-12))[:, None]
@@ -67,7 +67,7 @@ def span_scores(
 
 
 def _honest(known: Confidence | None, p: NDArray[np.float64]) -> list[float]:
-    """Probabilities as answers have them, calibrated if there is a calibration."""
+    """Rounded probabilities, calibrated if there is a calibration."""
     if known is not None:
         p = known.to_honest(p) if len(p) > FEW else np.array(known.to_honest.few(p.tolist()))
     return p.round(DIGITS).tolist()

@@ -17,10 +17,10 @@ def now() -> str:
 
 @dataclass(frozen=True, eq=False)
 class Version:
-    """A model as it answers.
+    """A model that never changes, and the corrections that it learnt.
 
     name:   unique over restarts, if a journal is kept: recipe and number
-    learnt: the sequence numbers of the corrections that it was taught
+    learnt: the sequence numbers of these corrections
     """
 
     number: int
@@ -77,5 +77,5 @@ class Versions:
         raise RequestError(404, f"there is no version {name!r}; the latest are {known}")
 
     def listed(self) -> list[Version]:
-        """All versions that can be asked, the first one first."""
+        """All versions that can be asked, in order."""
         return list(self._all)
