@@ -97,7 +97,7 @@ def test_labels_that_spell_no_spans_are_no_spans(tmp_path: Path, run: Runner) ->
     run("train", tmp_path / "pos.conll", "-o", tmp_path / "m.chaff", "--recipe", "hmm")
     outcome = run("predict", tmp_path / "m.chaff", tmp_path / "pos.conll", "-o", tmp_path / "x.jsonl")
     assert outcome.code == 2
-    assert "the labels of this model mark none" in outcome.err
+    assert "the labels of this model mark no spans" in outcome.err
     assert not (tmp_path / "x.jsonl").exists()
 
 
