@@ -135,7 +135,7 @@ def test_bad_input_is_refused_in_one_sentence():
         Classifier("kernel-svm").fit(X, ["one"] * 30)
     with pytest.raises(DataError, match="is nan: a kernel must be a finite number"):
         Classifier("kernel-svm", kernel=FunctionKernel(lambda a, b: float("nan"))).fit(X, y)
-    with pytest.raises(ConfigError, match="recipe ridge has no kernel; kernel-svm"):
+    with pytest.raises(ConfigError, match="recipe ridge takes no kernel; kernel-svm"):
         Classifier(kernel=Rbf()).fit(X, y)
     with pytest.raises(ConfigError, match="expected a kernel such as Rbf"):
         Classifier("knn", kernel="rbf").fit(X, y)

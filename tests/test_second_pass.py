@@ -85,7 +85,7 @@ def test_any_number_of_threads_gives_the_same_bytes(tmp_path):
 
 def test_what_a_second_pass_cannot_use_is_refused():
     _, train = documents(20, 3)
-    with pytest.raises(ConfigError, match="second_pass has no checkpoint"):
+    with pytest.raises(ConfigError, match="second_pass supports neither checkpoints nor soft labels"):
         Tagger(Crf(second_pass=True, checkpoint="run.chaff")).fit(train)
 
 
