@@ -47,8 +47,8 @@ def _atom(text: str, template: str, columns: Sequence[str]) -> tuple[int, int, i
         found = (_KINDS[kind], name, int(most or 0))
     else:
         raise ConfigError(
-            f"template {template!r}: {text!r} is none of column[first], column[last+1], length, "
-            "sequence(column,4), inside(column)"
+            f"template {template!r}: expected column[first], column[last+1], length, "
+            f"sequence(column,4) or inside(column), found {text!r}"
         )
     if found[1] not in columns:
         raise ConfigError(

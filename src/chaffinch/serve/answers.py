@@ -88,7 +88,7 @@ class Answering(ABC):
         """The input of a document of a file."""
 
     def cost(self, row: InputRow) -> int:
-        """The units of work of an input, about a token each."""
+        """The work of an input, in units of about one token."""
         return 1 + len(row.words)
 
     # -- answers

@@ -1,4 +1,4 @@
-"""From HTTP to a handler and back: limits of size and time, access checks, errors as one sentence."""
+"""From an HTTP request to a handler and back: limits of size and time, access checks, errors as one sentence."""
 
 import asyncio
 import logging

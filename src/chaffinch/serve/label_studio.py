@@ -1,8 +1,8 @@
 """Label Studio's protocol for machine-learning backends: it requests predictions and sends annotations.
 
 Predictions are spans (``<Labels>``) of taggers and choices (``<Choices>``) of classifiers. An annotation that is made,
-changed or deleted is a correction that is made, changed or taken back; it is acknowledged when it is in the journal,
-and learnt afterwards.
+changed or deleted makes, changes or takes back a correction. It is acknowledged when it is in the journal, and learnt
+afterwards.
 """
 
 import logging

@@ -267,7 +267,9 @@ class TagAnswering(Answering):
             if not tag.strip() or tag != tag.strip():
                 raise DataError(f"token {t}: expected a tag, got {tag!r}")
         if known is not None and scheme_of([*model.model_.labels.outer, *body.tags]) is None:
-            raise DataError(f"the tags of this model are {known.name}: {', '.join(body.tags)} are not")
+            raise DataError(
+                f"expected tags in {known.name}, the scheme of this model, got {', '.join(body.tags)}"
+            )
         _refuse_forbidden(model, body.tags, known)
         return {"tags": list(body.tags)}
 
