@@ -266,7 +266,9 @@ def test_ctrl_c_leaves_the_old_file_and_no_other(pattern: str, model: Path, tmp_
             process.send_signal(signal.SIGINT)
             assert process.wait(60) == 130
         said.seek(0)
-        assert said.read() == b""
+        assert re.fullmatch(rb"chaffinch: interrupted[^\n]*\n", told := said.read()), told
+        if not pattern.startswith("convert"):
+            assert told == f"chaffinch: interrupted: {out} is as it was before\n".encode()
     assert out.read_bytes() == b"old X\n"
     assert {p.name for p in tmp_path.iterdir()} == {"out.conll", "f.conll"}
 
@@ -284,6 +286,94 @@ def test_ctrl_c_while_writing_removes_what_was_begun(tmp_path: Path) -> None:
     assert b"KeyboardInterrupt" in done.stderr
     assert out.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [out]
+
+
+def interrupting(place: str, attribute: str) -> str:
+    """Code that runs a command and interrupts it after a call of this method."""
+    return (
+        f"{MIND_INTERRUPTS}; import os; from {place.rpartition('.')[0]} import {place.rpartition('.')[2]} as Owner\n"
+        f"real = Owner.{attribute}\n"
+        "def then_interrupted(self, *given, **named):\n"
+        "    done = real(self, *given, **named)\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    return done\n"
+        f"Owner.{attribute} = then_interrupted\n{COMMAND}"
+    )
+
+
+CACHED = {
+    "reading": ("chaffinch.cache.sentences.CacheWriter", "add", False),
+    "closing": ("chaffinch.cache.blocks.BlockWriter", "section", False),
+    "passes": ("chaffinch.learners.training.Checkpoint", "save", True),
+}
+
+
+@pytest.mark.parametrize("moment", CACHED)
+def test_ctrl_c_in_training_from_a_cache_says_whether_it_continues(moment: str, tmp_path: Path) -> None:
+    (tmp_path / "good.conll").write_bytes(GOOD)
+    place, attribute, continues = CACHED[moment]
+    out, cache = tmp_path / "m.chaff", tmp_path / "work"
+    asked = ["train", tmp_path / "good.conll", "-o", out, "--cache", cache, "--recipe", "crf"]
+    assert forked(COMMAND, *asked, env=CLEAN).returncode == 0
+    whole = out.read_bytes()
+    out.unlink()
+    done = forked(interrupting(place, attribute), *asked, env=CLEAN)
+    told = f"; the same command continues from {cache}" if continues else ""
+    assert done.stderr.decode() == f"chaffinch: interrupted: {out} was not written{told}\n"
+    assert done.returncode == 130
+    left = {p.name for p in cache.iterdir()} if cache.exists() else None
+    assert left == ({"sentences.cache", "checkpoint"} if continues else None)
+    assert forked(COMMAND, *asked, env=CLEAN).returncode == 0
+    assert out.read_bytes() == whole
+    assert not cache.exists() or not any(cache.iterdir())
+    assert {p.name for p in tmp_path.iterdir()} - {cache.name} == {"good.conll", "m.chaff"}
+
+
+def test_ctrl_c_while_arguments_are_read_says_that_nothing_was_begun(tmp_path: Path) -> None:
+    code = (
+        f"{MIND_INTERRUPTS}; import os; from chaffinch.cli import LazyGroup\n"
+        "LazyGroup.parse_args = lambda *given: os.kill(os.getpid(), signal.SIGINT)\n"
+    )
+    done = forked(code + COMMAND, "samples", env=CLEAN)
+    assert (done.returncode, done.stderr) == (130, b"chaffinch: interrupted: nothing was begun\n")
+
+
+@pytest.mark.parametrize(("name", "of"), [("good.conll", "/sentences.cache"), ("good.csv", "")])
+def test_a_cache_for_which_there_is_no_room_is_named_and_leaves_nothing(
+    name: str, of: str, tmp_path: Path
+) -> None:
+    (tmp_path / "good.conll").write_bytes(GOOD * 20)
+    rows = [f"{'tea' if n % 2 else 'rain'} {n} and some more words,{n % 2}" for n in range(400)]
+    (tmp_path / "good.csv").write_text("\n".join(["text,label", *rows, ""]))
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))"
+    out, cache = tmp_path / "m.chaff", tmp_path / "work"
+    done = forked(f"{limit}; {COMMAND}", "train", tmp_path / name, "-o", out, "--cache", cache, env=CLEAN)
+    assert done.returncode == 2
+    assert done.stderr.decode() == (
+        f"chaffinch: {cache}{of}: cannot be written: File too large; "
+        "raise the limit on the size of files (ulimit -f)\n"
+    )
+    assert {p.name for p in tmp_path.iterdir()} == {"good.conll", "good.csv"}
+
+
+def test_a_folder_or_a_broken_link_among_many_inputs_is_named(
+    model: Path, tmp_path: Path, run: Runner
+) -> None:
+    for folder in ("in", "out"):
+        (tmp_path / folder).mkdir()
+    for name in ("1.conll", "3.conll"):
+        (tmp_path / "in" / name).write_bytes(GOOD)
+    (tmp_path / "in" / "2.conll").mkdir()
+    asked = ("predict", model, tmp_path / "in" / "*.conll", "-o", tmp_path / "out", "--on-error", "skip")
+    outcome = run(*asked)
+    assert outcome.code == 2
+    assert f"{tmp_path / 'in' / '2.conll'}: is a directory, expected a file" in outcome.err
+    (tmp_path / "in" / "2.conll").rmdir()
+    (tmp_path / "in" / "2.conll").symlink_to(tmp_path / "nowhere")
+    outcome = run(*asked)
+    assert outcome.code == 2
+    assert f"{tmp_path / 'in' / '2.conll'}: no such file" in outcome.err
+    assert [p.name for p in (tmp_path / "out").iterdir()] == ["1.conll"]
 
 
 @pytest.mark.parametrize("pattern", ["train - -o OUT", "predict MODEL -", "convert - -", "evaluate - GOOD"])

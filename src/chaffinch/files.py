@@ -21,6 +21,11 @@ STDIO = "-"
 _HEAD = 1 << 16  # bytes from which a file's format is guessed
 _PATIENCE = 0.02  # seconds to wait for more from a pipe after a whole line
 _DEVICE_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_ADVICE = {
+    errno.ENOSPC: "; free space there and run the command again, or name a place on another disk",
+    errno.EDQUOT: "; free space there and run the command again, or name a place on another disk",
+    errno.EFBIG: "; raise the limit on the size of files (ulimit -f)",
+}
 
 # Streams that cannot be opened twice and were peeked at: the head, and the whole stream for its reader.
 _waiting: dict[str, tuple[bytes, BinaryIO]] = {}
@@ -171,7 +176,7 @@ def writing(path: str | Path) -> Iterator[BinaryIO]:
     if str(path) in _open:
         yield _open[str(path)]
         return
-    try:
+    with full_disk_named(path):
         if str(path) == STDIO:
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
@@ -181,11 +186,25 @@ def writing(path: str | Path) -> Iterator[BinaryIO]:
         else:
             with _replacing(Path(path)) as raw:
                 yield raw
+
+
+@contextmanager
+def full_disk_named(path: str | Path) -> Iterator[None]:
+    """Turn the error of a full disk, which does not say which file was written, into a DataError that does."""
+    try:
+        yield
     except OSError as e:
         if e.errno not in _DEVICE_FAULTS:
             raise
-        name = "<stdout>" if str(path) == STDIO else path
-        raise DataError(f"{name}: cannot be written: {e.strerror}") from None
+        raise _unwritable(path, e) from None
+
+
+def _unwritable(path: str | Path, error: OSError) -> DataError:
+    """The error of a write that failed, with what to do."""
+    if str(path) == STDIO:
+        return DataError(f"<stdout>: cannot be written: {error.strerror}")
+    advice = _ADVICE.get(error.errno or 0, "")
+    return DataError(f"{path}: cannot be written: {error.strerror}{advice}")
 
 
 @contextmanager
@@ -212,7 +231,7 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.{os.getpid()}.part", dir=target.parent)
     except OSError as e:
-        raise DataError(f"{path}: cannot be written: {e.strerror}") from None
+        raise _unwritable(path, e) from None
     try:
         with os.fdopen(handle, "wb") as raw:
             os.chmod(temporary, stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask())

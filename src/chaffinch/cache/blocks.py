@@ -16,6 +16,7 @@ import os
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 
 from chaffinch._core import from_varints, varints
 from chaffinch.errors import DataError
-from chaffinch.files import refuse_unwritable
+from chaffinch.files import full_disk_named, refuse_unwritable
 
 MAGIC = b"CHAFFBLK"
 VERSION = 1
@@ -47,8 +48,9 @@ class BlockWriter:
         refuse_unwritable(self.path)
         self.streams = dict(streams)
         self.part = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
-        self._out = self.part.open("w+b")
-        self._out.write(bytes(_PRELUDE.size))
+        with full_disk_named(self.path):
+            self._out = self.part.open("w+b")
+        self._write(bytes(_PRELUDE.size))
         self._entries: list[tuple[int, int, int, int, int]] = []
         self._sections: dict[str, tuple[int, int, int]] = {}
 
@@ -64,12 +66,16 @@ class BlockWriter:
             pieces.append(varints(ids, final))
         content = b"".join(pieces)
         self._entries.append((self._out.tell(), len(content), zlib.crc32(content), len(lengths), items))
-        self._out.write(content)
+        self._write(content)
 
     def section(self, name: str, content: bytes) -> None:
         """Append bytes under a name."""
         self._sections[name] = self._out.tell(), len(content), zlib.crc32(content)
-        self._out.write(content)
+        self._write(content)
+
+    def _write(self, content: bytes) -> None:
+        with full_disk_named(self.path):
+            self._out.write(content)
 
     def close(self, header: Mapping[str, Any]) -> None:
         """Write directory and footer, and rename the file to its final name."""
@@ -80,17 +86,19 @@ class BlockWriter:
             sort_keys=True,
         ).encode()
         place = self._out.tell()
-        self._out.write(footer)
-        self._out.seek(0)
-        self._out.write(_PRELUDE.pack(MAGIC, VERSION, zlib.crc32(footer), place, len(footer)))
-        self._out.flush()
-        os.fsync(self._out.fileno())
-        self._out.close()
+        with full_disk_named(self.path):
+            self._out.write(footer)
+            self._out.seek(0)
+            self._out.write(_PRELUDE.pack(MAGIC, VERSION, zlib.crc32(footer), place, len(footer)))
+            self._out.flush()
+            os.fsync(self._out.fileno())
+            self._out.close()
         self.part.replace(self.path)
 
     def discard(self) -> None:
-        """Remove the file, unless it is complete."""
-        self._out.close()
+        """Remove what was written; a complete file has its name already and stays."""
+        with suppress(OSError):  # a full disk: what is not written yet cannot be written now
+            self._out.close()
         self.part.unlink(missing_ok=True)
 
 

@@ -5,6 +5,7 @@ The features of a document are stored kind by kind, in ascending order and as di
 
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from chaffinch.cache.blocks import (
     packed_strings,
     unpacked_strings,
 )
+from chaffinch.files import full_disk_named
 
 KIND = "documents"
 LAYOUT = 2  # version of the streams, and of the settings in the header
@@ -45,7 +47,9 @@ class TextSpool:
     """
 
     def __init__(self, folder: str | Path) -> None:
-        self._out = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  (it lives as long as the spool)
+        self._folder = folder
+        with full_disk_named(folder):
+            self._out = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  (it lives as long as the spool)
         self._pieces: list[tuple[int, int, int, int]] = []  # place, bytes of lengths, of labels, documents
         self._texts: list[str] = []
         self._labels: list[int] = []
@@ -78,12 +82,15 @@ class TextSpool:
         lengths = varints(np.array(list(map(len, encoded)), np.int32))
         labels = varints(np.array(self._labels, np.int32))
         self._pieces.append((self._out.tell(), len(lengths), len(labels), len(encoded)))
-        self._out.write(lengths + labels + b"".join(encoded))
+        with full_disk_named(self._folder):
+            self._out.write(lengths + labels + b"".join(encoded))
         self._texts, self._labels, self._held = [], [], 0
 
     def blocks(self) -> Iterator[tuple[list[str], list[str]]]:
         """All documents, a few megabytes at a time."""
         self._write()
+        with full_disk_named(self._folder):
+            self._out.flush()
         names = list(self.labels)
         for place, of_lengths, of_labels, count in self._pieces:
             self._out.seek(place)
@@ -113,7 +120,8 @@ class TextSpool:
 
     def close(self) -> None:
         """Remove the texts."""
-        self._out.close()
+        with suppress(OSError):  # a full disk
+            self._out.close()
 
 
 class DocumentWriter:

@@ -5,6 +5,7 @@ spool holds ids in order of first occurrence until all counts are known.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +25,7 @@ from chaffinch.cache.blocks import (
     unpacked_strings,
 )
 from chaffinch.errors import ConfigError, DataError
+from chaffinch.files import full_disk_named
 from chaffinch.text.document import LABEL
 from chaffinch.text.stretch import STRETCH
 from chaffinch.text.table import Column, TokenTable
@@ -59,7 +61,13 @@ class CacheWriter:
         self._names = {name: Interner() for name in self.columns}
         self._counts = {name: np.zeros(1 << 10, np.int64) for name in self.columns}
         self._out = BlockWriter(self.path, {**dict.fromkeys(self.columns, ITEM), GROUP: EXAMPLE})
-        self._spool: BinaryIO = self.path.with_name(f"{self._out.part.name}.spool").open("w+b")
+        try:
+            with full_disk_named(self.path):
+                spool = self.path.with_name(f"{self._out.part.name}.spool").open("w+b")
+        except BaseException:
+            self._out.discard()
+            raise
+        self._spool: BinaryIO = spool
         # Pieces of the spool: place, sentences, tokens, sizes of streams.
         self._pieces: list[tuple[int, int, int, list[int]]] = []
         self._held: list[tuple[Ids, Ids, list[Ids]]] = []  # lengths, documents, ids by column
@@ -136,7 +144,8 @@ class CacheWriter:
         place, sizes = self._spool.tell(), []
         for numbers in (lengths, *ids, begins):
             content = varints(np.ascontiguousarray(numbers))
-            self._spool.write(content)
+            with full_disk_named(self.path):
+                self._spool.write(content)
             sizes.append(len(content))
         self._pieces.append((place, len(lengths), int(lengths.sum()), sizes))
 
@@ -155,7 +164,8 @@ class CacheWriter:
             self._out.section(f"vocabulary.{name}", packed_strings([strings[i] for i in order.tolist()]))
             self._out.section(f"counts.{name}", counts[order].astype("<i8").tobytes())
         for place, sentences, tokens, sizes in self._pieces:
-            self._spool.seek(place)
+            with full_disk_named(self.path):  # writes what is in the buffer
+                self._spool.seek(place)
             counts_of = [sentences, *([tokens] * len(self.columns)), sentences]
             streams = [
                 from_varints(self._spool.read(size), 0, count)[0]
@@ -179,7 +189,8 @@ class CacheWriter:
         self._drop_spool()
 
     def _drop_spool(self) -> None:
-        self._spool.close()
+        with suppress(OSError):  # a full disk
+            self._spool.close()
         Path(self._spool.name).unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
@@ -188,9 +199,10 @@ class CacheWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
-            self.close()
-        else:
+        try:
+            if kind is None:
+                self.close()
+        finally:
             self.discard()
 
 

@@ -9,13 +9,27 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, NoReturn
 
-from chaffinch.cli.terminal import BAD_INPUT, CLOSED_PIPE, INTERRUPTED, abandon_stdout, closed_pipe, visible
+from chaffinch.cli.terminal import (
+    BAD_INPUT,
+    CLOSED_PIPE,
+    INTERRUPTED,
+    NOT_BEGUN,
+    abandon_stdout,
+    closed_pipe,
+    if_interrupted,
+    interruption,
+    is_interrupt,
+    visible,
+)
 from chaffinch.errors import ChaffinchError, DataWarning
 
 try:
     import typer
     from typer.core import TyperCommand, TyperGroup
-except KeyboardInterrupt:  # this import takes half of the start-up time
+except BaseException as e:  # this import takes half of the start-up time
+    if not is_interrupt(e):
+        raise
+    sys.stderr.write(f"chaffinch: interrupted: {NOT_BEGUN}\n")
     raise SystemExit(INTERRUPTED) from None
 
 # Name and one line for `chaffinch --help`; the command is `command` in chaffinch.cli.<name>.
@@ -43,6 +57,10 @@ COMMANDS = {
 }
 
 
+class Interrupted(Exception):
+    """Ctrl-C, with the sentence to say: the library of the command line ends silently on KeyboardInterrupt."""
+
+
 class LazyGroup(TyperGroup):
     """A group that lists its commands without importing them, and imports only the one that is called."""
 
@@ -61,10 +79,11 @@ class LazyGroup(TyperGroup):
         name, stand_in, rest = super().resolve_command(ctx, args)
         if name == "train":
             name, rest = _experiment_if_dataset(rest)
-        return name, (None if name is None or stand_in is None else _load(name)), rest
+        with if_interrupted(lambda: NOT_BEGUN):
+            return name, (None if name is None or stand_in is None else _load(name)), rest
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; a closed pipe, as in ``| head``, ends it like other Unix tools."""
+        """Run the command; a closed pipe, as in ``| head``, and Ctrl-C end it like other Unix tools."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -72,6 +91,12 @@ class LazyGroup(TyperGroup):
         except BrokenPipeError:
             abandon_stdout()
             raise typer.Exit(CLOSED_PIPE) from None
+        except Exception as e:
+            if is_interrupt(e):
+                raise Interrupted(interruption(e)) from None
+            raise
+        except KeyboardInterrupt as e:
+            raise Interrupted(interruption(e)) from None
 
 
 app = typer.Typer(
@@ -120,7 +145,7 @@ def tell_once() -> Iterator[None]:
 
 
 def main() -> None:
-    """The entry point: bad input is reported in one sentence on stderr, with exit code 2."""
+    """The entry point: bad input is one sentence on stderr with exit code 2; so is Ctrl-C, with exit code 130."""
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  (None if the caller closed it)
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     try:
@@ -132,14 +157,20 @@ def main() -> None:
         _fail(f"{e.filename}: {e.strerror}" if e.filename and e.strerror else str(e))
     except MemoryError:
         _fail("there is not enough memory for this")
-    except KeyboardInterrupt:
-        raise SystemExit(INTERRUPTED) from None
+    except Interrupted as e:
+        _fail(str(e), INTERRUPTED)
+    except SystemExit as e:
+        if e.code == INTERRUPTED:  # while the arguments were read
+            _say(f"interrupted: {NOT_BEGUN}")
+        raise
+    except KeyboardInterrupt as e:
+        _fail(interruption(e), INTERRUPTED)
 
 
-def _fail(sentence: str) -> NoReturn:
+def _fail(sentence: str, code: int = BAD_INPUT) -> NoReturn:
     abandon_stdout()
     _say(sentence)
-    raise SystemExit(BAD_INPUT) from None
+    raise SystemExit(code) from None
 
 
 def _say(sentence: str) -> None:

@@ -1,6 +1,6 @@
 """chaffinch predict."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from glob import glob
@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from chaffinch.cli.console import progress_bar
+from chaffinch.cli.terminal import if_interrupted, not_written
 from chaffinch.corpus import FORMATS
 from chaffinch.engines import ENGINES, engine_named
 from chaffinch.engines.prediction import MANIFEST, FilePrediction, digest_of, predict_files
@@ -178,7 +179,8 @@ def command(
     if engine is not None:
         _make_folder(inputs, output)
     targets = _targets(inputs, output, to_format)
-    loaded = load(model)
+    with if_interrupted(_kept(targets)):
+        loaded = load(model)
     kind = kind_of_model(loaded)
     asked = PredictRequest(
         data=inputs[0],
@@ -202,14 +204,34 @@ def command(
     )
     refuse_strange_flags(kind, asked)
     if engine is not None:
-        _by_engine(model, asked, inputs, targets, on_error, engine, workers)
+        with if_interrupted(lambda: f"complete files are in {output}; the same command predicts the others"):
+            _by_engine(model, asked, inputs, targets, on_error, engine, workers)
         return
     together = len(inputs) > 1 and targets[0] == targets[-1]
     layout = BlockLayout() if together else None
-    with many_writers(output) if together else nullcontext(), progress_bar() as listener:
+    with (
+        if_interrupted(_kept(targets)),
+        many_writers(output) if together else nullcontext(),
+        progress_bar() as listener,
+    ):
         for path, target in zip(inputs, targets, strict=True):
             request = replace(asked, data=path, output=target, layout=layout)
             predict_file(kind, loaded, request, on_error, listener)
+
+
+def _kept(targets: Sequence[Path]) -> Callable[[], str]:
+    """What is said after Ctrl-C: which output was written."""
+    if is_stream(targets[0]):
+        return lambda: "the output is not complete"
+    if targets[0] == targets[-1]:
+        return not_written(targets[0])
+    asked = [not_written(target) for target in targets]
+
+    def told() -> str:
+        done = sum(one().endswith("is written") for one in asked)
+        return f"{done:,} of {len(targets):,} files are written to {targets[0].parent}"
+
+    return told
 
 
 def _by_engine(
@@ -272,11 +294,14 @@ def _targets(inputs: Sequence[Path], output: Path, to_format: str | None) -> lis
         if len(set(targets)) < len(targets) or any(str(path) == STDIO for path in inputs):
             raise ConfigError(f"{output}: a folder as output needs input files of different names")
     else:
+        folders = [path for path in inputs if path.is_dir()]
+        if output.is_dir() and to_format != "brat" and folders and len(inputs) > 1:
+            raise DataError(f"{folders[0]}: is a directory, expected a file")
         targets = [output] * len(inputs)
     for path, target in zip(inputs, targets, strict=True):
         if not target.is_dir():  # a folder may be a corpus of brat
             refuse_unwritable(target)
-        if len(inputs) > 1 and target.exists() and target.samefile(path):
+        if len(inputs) > 1 and target.exists() and path.exists() and target.samefile(path):
             raise ConfigError(f"{target}: is an input too; name another folder")
     if len(inputs) > 1 and targets[0] == targets[-1] and without_packing(output.name).endswith(ONE_VALUE):
         raise ConfigError(

@@ -1,7 +1,7 @@
 """chaffinch train."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +11,7 @@ import typer
 from chaffinch.active.self_training import CONFIDENCE, ROUNDS, SelfTraining, self_train
 from chaffinch.cli.console import progress_bar
 from chaffinch.cli.flags import with_knobs
+from chaffinch.cli.terminal import if_interrupted, not_written
 from chaffinch.cli.training_report import (
     clock,
     compare_and_keep,
@@ -24,7 +25,7 @@ from chaffinch.engines import engine_named
 from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.files import STDIO, refuse_unwritable
 from chaffinch.kinds import KINDS, Kind, kind_of_file
-from chaffinch.kinds.caching import cache_folder
+from chaffinch.kinds.caching import cache_folder, continues_from
 from chaffinch.kinds.corpora import joined
 from chaffinch.kinds.kind import refuse_strange_flags
 from chaffinch.kinds.requests import PredictRequest, TrainRequest
@@ -202,7 +203,8 @@ def command(
     for path in (model, report):
         if path is not None:
             refuse_unwritable(path)
-    kind = kind_of_file(data[0], recipe, from_format)
+    with if_interrupted(not_written(model)):
+        kind = kind_of_file(data[0], recipe, from_format)
     asked = TrainRequest(
         data=data,
         model=model,
@@ -238,14 +240,41 @@ def command(
     if engine is None:
         if workers or shards:
             raise ConfigError("--workers and --shards need --engine")
-        _train(kind, asked)
+        with if_interrupted(_kept(asked)):
+            _train(kind, asked)
         return
     if compare or max_size or self_train:
         raise ConfigError("--engine cannot be combined with --compare, --max-size or --self-train")
     if (remark := _remark_on_size(sum(path.stat().st_size for path in data if path.is_file()))) is not None:
         warn_about_data(remark)
-    with _training_in_shards(engine, model, workers=workers, shards=shards, threads=threads) as sharding:
+    with (
+        if_interrupted(_kept(asked)),
+        _training_in_shards(engine, model, workers=workers, shards=shards, threads=threads) as sharding,
+    ):
         _train(kind, asked, sharding)
+
+
+def _kept(asked: TrainRequest) -> Callable[[], str]:
+    """What is said after Ctrl-C: whether the model was written, and from where the same command continues."""
+    model = not_written(asked.model)
+
+    def told() -> str:
+        folders = [_shards_beside(asked.model)] if asked.engine is not None else []
+        places = [folder for folder in folders if folder.exists()]
+        if asked.cache is not None and continues_from(asked.cache):
+            places.append(asked.cache)
+        checkpoint = asked.settings.get("checkpoint")
+        if checkpoint and Path(checkpoint).exists():
+            places.append(Path(checkpoint))
+        if not places:
+            return model()
+        return f"{model()}; the same command continues from {' and '.join(map(str, places))}"
+
+    return told
+
+
+def _shards_beside(model: Path) -> Path:
+    return model.with_name(model.name + SHARDS)
 
 
 def _train(kind: Kind, asked: TrainRequest, sharding: Sharding | None = None) -> None:
@@ -325,7 +354,7 @@ def _training_in_shards(
 
     If it is interrupted they stay, and the same training continues from its last checkpoint.
     """
-    folder = model.absolute().with_name(model.name + SHARDS)
+    folder = _shards_beside(model.absolute())
     running = engine_named(engine, workers, threads=threads)
     try:
         yield Sharding(running, folder, shards)

@@ -21,6 +21,7 @@ from chaffinch.cli.lab_flags import (
     source_of,
     with_settings,
 )
+from chaffinch.cli.terminal import if_interrupted, not_written
 from chaffinch.engines import engine_named
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import LARGEST
@@ -106,20 +107,22 @@ def command(
         raise ConfigError("every -p needs its -v")
     source = source_of(data, dataset, dev, label, text, label_separator)
     path = None if output is None else presets.preset_path(output, writing=True)
+    kept = (lambda: "no preset was written") if path is None else not_written(path)
     named: list[str | None] = [*recipe] if recipe else [None]
-    laid = [
-        bench(
-            source,
-            data_folder,
-            recipe=one,
-            settings=settings,
-            features=features,
-            seed=seed,
-            dev_needed=True,
-            from_baseline=False,
-        )
-        for one in named
-    ]
+    with if_interrupted(kept):
+        laid = [
+            bench(
+                source,
+                data_folder,
+                recipe=one,
+                settings=settings,
+                features=features,
+                seed=seed,
+                dev_needed=True,
+                from_baseline=False,
+            )
+            for one in named
+        ]
     kind, splits = laid[0].kind, laid[0].splits
     spaces = []
     for b in laid:
@@ -134,7 +137,7 @@ def command(
         if not spaces[-1]:
             raise ConfigError(f"nothing is left to tune in recipe {chosen}: name a setting with -p and -v")
     seconds = None if time is None else _seconds(time)
-    with progress_bar() as listener:
+    with if_interrupted(kept), progress_bar() as listener:
         found = tune(
             [b.experiment for b in laid],
             spaces,

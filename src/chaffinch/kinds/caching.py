@@ -18,6 +18,7 @@ from chaffinch.cache.blocks import VERSION, drop_abandoned
 from chaffinch.corpus import detect
 from chaffinch.corpus.record_blocks import has_records, record_blocks
 from chaffinch.errors import DataError
+from chaffinch.estimators.streams import CHECKPOINT
 from chaffinch.files import PACKED, block_of, display_name, head, is_stream
 from chaffinch.kinds.kind import Kind
 from chaffinch.kinds.requests import Needs
@@ -68,7 +69,10 @@ def source_of(kind: Kind, paths: Sequence[Path], told: Mapping[str, str], more: 
 
 @contextmanager
 def cache_folder(path: Path, keep: bool) -> Iterator[Path]:
-    """A folder for the files of one training. They are deleted at its end unless ``keep``; after an error they stay."""
+    """A folder for the files of one training. They are deleted at its end unless ``keep``; after an error they stay.
+
+    A folder that was created here and is still empty after an error is removed.
+    """
     made = not path.exists()
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -76,15 +80,29 @@ def cache_folder(path: Path, keep: bool) -> Iterator[Path]:
         raise DataError(f"{path}: the folder for the cache cannot be created: {e.strerror}") from None
     drop_abandoned(path)
     before = set(path.iterdir())
-    yield path
+    try:
+        yield path
+    except BaseException:
+        if made:
+            _remove_empty(path)
+        raise
     if keep:
         return
-    for file in [*path.glob("*.cache"), path / "checkpoint"]:
+    for file in [*path.glob("*.cache"), path / CHECKPOINT]:
         if file not in before or file.suffix == ".cache":
             file.unlink(missing_ok=True)
     if made:
-        with suppress(OSError):
-            path.rmdir()
+        _remove_empty(path)
+
+
+def _remove_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def continues_from(folder: Path) -> bool:
+    """Whether the folder holds a cache or a checkpoint from which the same command continues."""
+    return (folder / CHECKPOINT).exists() or any(folder.glob("*.cache"))
 
 
 # -- estimates of memory and time, from the first blocks of a file --
