@@ -158,7 +158,7 @@ def test_texts_that_are_counted_batch_by_batch_count_once(recipe):
 
 def test_a_kernel_machine_says_which_recipes_learn_on():
     X, y = topics(0, 60)
-    with pytest.raises(AttributeError, match="these recipes have: ridge, svm"):
+    with pytest.raises(AttributeError, match="these recipes have it: ridge, svm"):
         Classifier("kernel-svm", threads=1).fit(X, y).partial_fit(X[:1], y[:1])
 
 
