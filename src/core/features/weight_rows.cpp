@@ -37,8 +37,8 @@ CHAFFINCH_HOT static void strengths(std::int64_t begin, std::int64_t end, std::i
         for (std::int64_t y = 0; y < whole; y += machine::lanes) {
             machine::Pack<float> a;
             machine::get(a, row + y);
-            a = a < 0 ? -a : a;
-            largest = a > largest ? a : largest;
+            a = machine::select(a < 0, -a, a);
+            largest = machine::larger(a, largest);
         }
         float most = machine::largest(largest);
         for (std::int64_t y = whole; y < Y; ++y) most = std::max(most, std::fabs(row[y]));

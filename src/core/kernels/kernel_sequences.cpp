@@ -45,7 +45,7 @@ struct SubsequenceRoom {
 };
 
 // Zero in the lanes where the mask is.
-CHAFFINCH_INLINE void keep(const Symbols& mask, Reals& value) { value = mask != 0 ? value : Reals{}; }
+CHAFFINCH_INLINE void keep(const Symbols& mask, Reals& value) { value = machine::select(mask != 0, value, Reals{}); }
 
 //   K'_0(i, j) = 1
 //   K''_p(i, j) = lambda K''_p(i, j-1) + lambda^2 [s_i = t_j] K'_{p-1}(i-1, j-1)

@@ -21,7 +21,6 @@ CHAFFINCH_HOT void add_rows_where(std::span<const std::int64_t> ptr, std::span<c
                                   const float* delta, float step, std::int64_t S, const std::uint8_t* trainable,
                                   float* w, const float* values) {
     constexpr std::int64_t ahead = 24;
-    typedef std::uint8_t Flags __attribute__((vector_size(machine::lanes)));
     const std::int64_t end = ptr.back();
     for (std::size_t t = 0; t + 1 < ptr.size(); ++t) {
         const float* __restrict here = delta + static_cast<std::int64_t>(t) * S;
@@ -35,14 +34,14 @@ CHAFFINCH_HOT void add_rows_where(std::span<const std::int64_t> ptr, std::span<c
             float* row = w + ids[k] * S;
             const float by = values ? step * values[k] : step;
             for (std::int64_t y = 0; y < S; y += machine::lanes) {
-                Flags flags;
+                machine::Pack<std::int32_t> flags;
                 machine::Pack<float> d, to;
-                std::memcpy(&flags, may + y, sizeof flags);
-                std::memcpy(&d, here + y, sizeof d);
-                std::memcpy(&to, row + y, sizeof to);
+                machine::get(flags, may + y);
+                machine::get(d, here + y);
+                machine::get(to, row + y);
                 d *= by;
-                to += __builtin_convertvector(flags, machine::Pack<std::int32_t>) != 0 ? d : machine::Pack<float>{};
-                std::memcpy(row + y, &to, sizeof to);
+                to += machine::select(flags != 0, d, machine::Pack<float>{});
+                machine::put(row + y, to);
             }
         }
     }

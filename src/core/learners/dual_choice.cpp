@@ -21,9 +21,6 @@ constexpr std::uint32_t examples_between_checks = 64; // whether to stop
 using Reals = machine::Pack<float>;
 using Mask = machine::Pack<std::int32_t>;
 
-constexpr Mask from_zero = {0, 1, 2, 3, 4, 5, 6, 7};
-static_assert(machine::lanes == 8);
-
 // |x_n|^2 as a divisor.
 std::vector<float> norms(const SharedRows& x) {
     std::vector<float> out(x.norm(), x.norm() + x.N());
@@ -49,8 +46,8 @@ CHAFFINCH_INLINE float threshold(std::int64_t S, const float* D, float beta, flo
         Reals count{}, heights{}, d;
         for (std::int64_t y = 0; y < S; y += machine::lanes) {
             machine::get<float>(d, D + y);
-            count += d > beta ? Reals{} + 1.0f : Reals{};
-            heights += d > beta ? d : Reals{};
+            count += machine::select(d > beta, Reals{} + 1.0f, Reals{});
+            heights += machine::select(d > beta, d, Reals{});
         }
         const float next = (machine::total(heights) + add) / (machine::total(count) + r);
         if (!(next > beta)) break; // the same labels
@@ -103,22 +100,22 @@ template <int Packs, bool Squared> CHAFFINCH_INLINE DualCrammerSinger::Pass desc
         // min over y with a_y < its bound. high: of all but gold.
         Reals high = Reals{} + minus_infinity, low = Reals{} - minus_infinity, product{}, count{}, heights{}, g, a;
         for (std::int64_t y = 0; y < S; y += machine::lanes) {
-            const Mask label = from_zero + static_cast<std::int32_t>(y), is_gold = label == y_n;
+            const Mask label = machine::numbered<std::int32_t>() + static_cast<std::int32_t>(y), is_gold = label == y_n;
             machine::get<float>(g, G.data() + y);
             machine::get<float>(a, held + y);
-            const Reals most = is_gold ? Reals{} + most_gold : Reals{};
-            g += own * a + (is_gold ? curve * a : Reals{} + 1.0f);
-            g = label < static_cast<std::int32_t>(Y) ? g : Reals{} + minus_infinity;
+            const Reals most = machine::select(is_gold, Reals{} + most_gold, Reals{});
+            g += own * a + machine::select(is_gold, curve * a, Reals{} + 1.0f);
+            g = machine::select(label < static_cast<std::int32_t>(Y), g, Reals{} + minus_infinity);
             Mask below = a < most;
-            if constexpr (Squared) below = is_gold ? Mask{} - 1 : below;
-            high = ~is_gold & (g > high) ? g : high;
-            low = below & (g < low) ? g : low;
-            product += a * (a != 0.0f ? g : Reals{});
+            if constexpr (Squared) below = machine::select(is_gold, Mask{} - 1, below);
+            high = machine::select(~is_gold & (g > high), g, high);
+            low = machine::select(below & (g < low), g, low);
+            product += a * machine::select(a != 0.0f, g, Reals{});
             machine::put<float>(G.data() + y, g);
             g += A * (most - a);
-            if constexpr (Squared) below = is_gold ? Mask{} : below, g = is_gold ? Reals{} + minus_infinity : g;
-            count += below ? Reals{} + 1.0f : Reals{};
-            heights += below ? g : Reals{};
+            if constexpr (Squared) below = machine::select(is_gold, Mask{}, below), g = machine::select(is_gold, Reals{} + minus_infinity, g);
+            count += machine::select(below, Reals{} + 1.0f, Reals{});
+            heights += machine::select(below, g, Reals{});
             machine::put<float>(D.data() + y, g);
         }
         const float other = machine::largest(high), gold_score = G[y_n] - curve * before_gold;
@@ -138,10 +135,10 @@ template <int Packs, bool Squared> CHAFFINCH_INLINE DualCrammerSinger::Pass desc
         const float beta = threshold(S, D.data(), before, add, r), inverse = 1.0f / A;
         const float to_gold = Squared ? (beta - B_gold) / (A + curve) : C_n;
         for (std::int64_t y = 0; y < S; y += machine::lanes) {
-            const Mask is_gold = from_zero + static_cast<std::int32_t>(y) == y_n;
+            const Mask is_gold = machine::numbered<std::int32_t>() + static_cast<std::int32_t>(y) == y_n;
             machine::get<float>(g, D.data() + y);
             machine::get<float>(a, held + y);
-            const Reals to = (is_gold ? Reals{} + to_gold : Reals{}) - (g > beta ? (g - beta) * inverse : Reals{});
+            const Reals to = machine::select(is_gold, Reals{} + to_gold, Reals{}) - machine::select(g > beta, (g - beta) * inverse, Reals{});
             machine::put<float>(held + y, to);
             machine::put<float>(d.data() + y, to - a);
         }
@@ -174,10 +171,10 @@ CHAFFINCH_HOT static void add_margins(std::int64_t begin, std::int64_t end, cons
     for (std::int64_t n = begin; n < end; ++n, scores += S) {
         Reals high = Reals{} + scores[gold[n]], s;
         for (std::int64_t y = 0; y < S; y += machine::lanes) {
-            const Mask label = from_zero + static_cast<std::int32_t>(y);
+            const Mask label = machine::numbered<std::int32_t>() + static_cast<std::int32_t>(y);
             machine::get<float>(s, scores + y);
-            s = (label != gold[n]) & (label < static_cast<std::int32_t>(Y)) ? s + 1.0f : high;
-            high = s > high ? s : high;
+            s = machine::select((label != gold[n]) & (label < static_cast<std::int32_t>(Y)), s + 1.0f, high);
+            high = machine::larger(s, high);
         }
         const float loss = machine::largest(high) - scores[gold[n]], a = alpha[n * S + gold[n]];
         sum.primal += static_cast<double>(C[n] * (squared ? loss * loss : loss));

@@ -54,13 +54,6 @@ std::int64_t packs_at_once(std::int64_t packs, std::size_t threads) {
     return (packs + stripes - 1) / stripes;
 }
 
-CHAFFINCH_INLINE bool any(const Mask& mask) {
-    static_assert(machine::lanes == 8);
-    Mask found = mask | __builtin_shufflevector(mask, mask, 4, 5, 6, 7, 0, 1, 2, 3);
-    found |= __builtin_shufflevector(found, found, 2, 3, 0, 1, 6, 7, 4, 5);
-    return (found[0] | found[1]) != 0;
-}
-
 template <int P> CHAFFINCH_INLINE void descend(const Stripe& s) {
     constexpr std::int64_t L = P * machine::lanes;
     alignas(64) float score[L], d[L];
@@ -70,8 +63,8 @@ template <int P> CHAFFINCH_INLINE void descend(const Stripe& s) {
         Reals most, least;
         machine::get<float>(most, s.most + p * machine::lanes);
         machine::get<float>(least, s.least + p * machine::lanes);
-        beyond_high[p] = most > 0.0f ? most : Reals{} + infinite;
-        beyond_low[p] = least < 0.0f ? least : Reals{} - infinite;
+        beyond_high[p] = machine::select(most > 0.0f, most, Reals{} + infinite);
+        beyond_low[p] = machine::select(least < 0.0f, least, Reals{} - infinite);
     }
     const Mask clipped = Mask{} - static_cast<std::int32_t>(s.clipped), linear = Mask{} - static_cast<std::int32_t>(s.linear),
                shrinking = Mask{} - static_cast<std::int32_t>(s.shrinking);
@@ -90,26 +83,26 @@ template <int P> CHAFFINCH_INLINE void descend(const Stripe& s) {
             machine::get<float>(z, score + p * machine::lanes);
             const Reals G = sign * z - 1.0f + E * a, margin = G - D * a;
             const Mask at_low = clipped & (a <= 0.0f), at_high = a >= U, live = sign != 0.0f;
-            Reals PG = (at_low & (G > 0.0f)) | (at_high & (G < 0.0f)) ? Reals{} : G;
+            Reals PG = machine::select((at_low & (G > 0.0f)) | (at_high & (G < 0.0f)), Reals{}, G);
             const Mask rest = shrinking & ((at_low & (G > beyond_high[p])) | (at_high & (G < beyond_low[p])));
-            const Reals kept = rest ? Reals{} : sign;
+            const Reals kept = machine::select(rest, Reals{}, sign);
             awake |= kept != 0.0f;
-            high[p] = live & (PG > high[p]) ? PG : high[p];
-            low[p] = live & (PG < low[p]) ? PG : low[p];
-            const Reals missed = clipped & (margin > 0.0f) ? Reals{} : -margin;
-            const Reals share = C * (linear ? missed : missed * missed) + a * (margin + 0.5f * D * a);
-            met[p] += live ? share : Reals{};
+            high[p] = machine::select(live & (PG > high[p]), PG, high[p]);
+            low[p] = machine::select(live & (PG < low[p]), PG, low[p]);
+            const Reals missed = machine::select(clipped & (margin > 0.0f), Reals{}, -margin);
+            const Reals share = C * machine::select(linear, missed, missed * missed) + a * (margin + 0.5f * D * a);
+            met[p] += machine::select(live, share, Reals{});
             Reals to = a - G * inverse;
-            to = clipped & (to < 0.0f) ? Reals{} : to;
-            to = to > U ? Reals{} + U : to;
-            const Reals step = live ? to - a : Reals{};
+            to = machine::select(clipped & (to < 0.0f), Reals{}, to);
+            to = machine::select(to > U, Reals{} + U, to);
+            const Reals step = machine::select(live, to - a, Reals{});
             moved |= step != 0.0f;
             machine::put<float>(s.alpha + at, a + step);
             machine::put<float>(s.signs + at, kept);
             machine::put<float>(d + p * machine::lanes, step * sign);
         }
-        s.asleep[n] = !any(awake);
-        if (any(moved)) features::rows::scatter_packs<P>(*s.x, n, d, s.S, s.w);
+        s.asleep[n] = !machine::any(awake);
+        if (machine::any(moved)) features::rows::scatter_packs<P>(*s.x, n, d, s.S, s.w);
     }
     for (int p = 0; p < P; ++p) {
         machine::put<float>(s.most + p * machine::lanes, high[p]);
@@ -194,8 +187,8 @@ CHAFFINCH_HOT static void add_margins(std::int64_t begin, std::int64_t end, cons
             machine::get<float>(z, scores + y);
             machine::get<float>(a, m.alpha + n * S + y);
             z = 1.0f + z;
-            z = clipped & (z < 0.0f) ? Reals{} : z;
-            losses += linear ? z : z * z;
+            z = machine::select(clipped & (z < 0.0f), Reals{}, z);
+            losses += machine::select(linear, z, z * z);
             shares += a * (1.0f - 0.5f * m.D[n] * a);
         }
         float loss = machine::total(losses) - static_cast<float>(S - m.Y);

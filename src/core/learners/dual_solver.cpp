@@ -20,7 +20,7 @@ CHAFFINCH_HOT static double squares(const float* w, std::int64_t n) {
     machine::Pack<float> here;
     for (std::int64_t k = 0; k < n; k += machine::lanes) {
         machine::get<float>(here, w + k);
-        const machine::Pack<double> wide = __builtin_convertvector(here, machine::Pack<double>);
+        const machine::Pack<double> wide = machine::converted<double, float>(here);
         sum += wide * wide;
     }
     double total = 0;

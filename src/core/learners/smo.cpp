@@ -34,17 +34,16 @@ CHAFFINCH_INLINE Best resolved(const Doubles& value, const Longs& at) {
 }
 
 CHAFFINCH_INLINE void take(Floats& to, const float* row, const std::int64_t* index, bool straight) {
-    if (straight)
-        machine::get<float>(to, row);
-    else
-        for (std::int64_t l = 0; l < machine::lanes; ++l) to[l] = row[index[l]];
+    if (straight) return machine::get<float>(to, row);
+    float found[machine::lanes];
+    for (std::int64_t l = 0; l < machine::lanes; ++l) found[l] = row[index[l]];
+    machine::get<float>(to, found);
 }
 
 // i: the largest f among `up`; and the smallest f among `low`.
 CHAFFINCH_HOT void extremes(const double* f, const double* up, const double* low, std::int64_t n, Best& most, double& least) {
     Doubles high = Doubles{} - infinite, down = Doubles{} + infinite;
-    Longs at{}, here{};
-    for (std::int64_t l = 0; l < machine::lanes; ++l) here[l] = l;
+    Longs at{}, here = machine::numbered<std::int64_t>();
     for (std::int64_t k = 0; k < n; k += machine::lanes) {
         Doubles value, u, v;
         machine::get<double>(value, f + k);
@@ -53,9 +52,9 @@ CHAFFINCH_HOT void extremes(const double* f, const double* up, const double* low
         u += value;
         v += value;
         const Longs better = u > high;
-        high = better ? u : high;
-        at = better ? here : at;
-        down = v < down ? v : down;
+        high = machine::select(better, u, high);
+        at = machine::select(better, here, at);
+        down = machine::smaller(v, down);
         here += machine::lanes;
     }
     most = resolved(high, at);
@@ -67,8 +66,7 @@ CHAFFINCH_HOT void extremes(const double* f, const double* up, const double* low
 CHAFFINCH_HOT std::int64_t partner(const double* f, const double* low, const float* k, std::int64_t n, double f_i,
                                    float k_ii, const float* row, const std::int64_t* index, bool straight) {
     Floats best = Floats{} - 1.0f;
-    machine::Pack<std::int32_t> at{}, here{};
-    for (std::int64_t l = 0; l < machine::lanes; ++l) here[l] = static_cast<std::int32_t>(l);
+    machine::Pack<std::int32_t> at{}, here = machine::numbered<std::int32_t>();
     for (std::int64_t t = 0; t < n; t += machine::lanes) {
         Doubles value, v;
         machine::get<double>(value, f + t);
@@ -76,14 +74,14 @@ CHAFFINCH_HOT std::int64_t partner(const double* f, const double* low, const flo
         Floats diagonal, k_ij;
         machine::get<float>(diagonal, k + t);
         take(k_ij, row + (straight ? t : 0), index + t, straight);
-        const Floats apart = __builtin_convertvector(f_i - (value + v), Floats);
+        const Floats apart = machine::converted<float, double>(f_i - (value + v));
         Floats curve = k_ii + diagonal - 2.0f * k_ij;
-        curve = curve > 1e-12f ? curve : Floats{} + 1e-12f;
+        curve = machine::select(curve > 1e-12f, curve, Floats{} + 1e-12f);
         Floats gain = apart * apart / curve;
-        gain = apart > 0.0f ? gain : Floats{} - 1.0f;
+        gain = machine::select(apart > 0.0f, gain, Floats{} - 1.0f);
         const machine::Pack<std::int32_t> better = gain > best;
-        best = better ? gain : best;
-        at = better ? here : at;
+        best = machine::select(better, gain, best);
+        at = machine::select(better, here, at);
         here += static_cast<std::int32_t>(machine::lanes);
     }
     std::int64_t j = nobody;
@@ -102,7 +100,7 @@ CHAFFINCH_HOT void move(double* f, std::int64_t n, double d, const float* row_i,
         take(b, row_j + (straight ? t : 0), index + t, straight);
         Doubles value;
         machine::get<double>(value, f + t);
-        value -= d * (__builtin_convertvector(a, Doubles) - __builtin_convertvector(b, Doubles));
+        value -= d * (machine::converted<double, float>(a) - machine::converted<double, float>(b));
         machine::put<double>(f + t, value);
     }
 }

@@ -1,9 +1,10 @@
-// Rows that start on a cache line and have room for whole vectors, and the vectors.
+// Rows that start on a cache line and have room for whole packs.
 #pragma once
+
+#include "pack.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <new>
 #include <vector>
 
@@ -11,45 +12,7 @@
 #include <sys/mman.h>
 #endif
 
-#if defined(__GNUC__)
-#define CHAFFINCH_INLINE [[gnu::always_inline]] inline // into each clone of a hot function
-#define CHAFFINCH_INLINE_LAMBDA __attribute__((always_inline))
-#else
-#define CHAFFINCH_INLINE inline
-#define CHAFFINCH_INLINE_LAMBDA
-#endif
-
 namespace chaffinch::machine {
-
-inline constexpr std::int64_t lanes = 8; // every padded row is a whole number of lanes
-
-// Lanes that a compiler keeps in registers: a vector type of GCC and Clang, lowered to whatever the target has.
-template <class Real> struct PackOf {
-    typedef Real type __attribute__((vector_size(sizeof(Real) * lanes)));
-};
-template <class Real> using Pack = typename PackOf<Real>::type;
-
-template <class Real> CHAFFINCH_INLINE void get(Pack<Real>& pack, const Real* from) {
-    std::memcpy(&pack, from, sizeof pack);
-}
-template <class Real> CHAFFINCH_INLINE void put(Real* to, const Pack<Real>& pack) {
-    std::memcpy(to, &pack, sizeof pack);
-}
-
-// Across the lanes, always in the same order: 0-3 with 4-7, then 0-1 with 2-3, then 0 with 1.
-static_assert(lanes == 8);
-
-template <class Lanes> CHAFFINCH_INLINE auto largest(const Lanes& pack) {
-    Lanes other = __builtin_shufflevector(pack, pack, 4, 5, 6, 7, 0, 1, 2, 3), found = pack > other ? pack : other;
-    other = __builtin_shufflevector(found, found, 2, 3, 0, 1, 6, 7, 4, 5), found = found > other ? found : other;
-    return found[0] > found[1] ? found[0] : found[1];
-}
-
-template <class Lanes> CHAFFINCH_INLINE auto total(const Lanes& pack) {
-    Lanes sum = pack + __builtin_shufflevector(pack, pack, 4, 5, 6, 7, 0, 1, 2, 3);
-    sum += __builtin_shufflevector(sum, sum, 2, 3, 0, 1, 6, 7, 4, 5);
-    return sum[0] + sum[1];
-}
 
 // The stride of a row of n values: n rounded up to whole lanes.
 constexpr std::int64_t padded(std::int64_t n) { return (n + lanes - 1) / lanes * lanes; }

@@ -14,9 +14,9 @@ namespace chaffinch::machine {
 // (minus infinity included), so that a forbidden part has no weight at all. Above 88 it saturates.
 CHAFFINCH_INLINE void exp_in_place(Pack<float>& x) {
     constexpr float lowest = -87.3f, highest = 88.0f, round = 12582912.0f; // 1.5 * 2^23
-    const Pack<std::int32_t> vanishes = x < lowest;
-    x = vanishes ? Pack<float>{} + lowest : x;
-    x = x > highest ? Pack<float>{} + highest : x;
+    const auto vanishes = x < lowest;
+    x = select(vanishes, Pack<float>{} + lowest, x);
+    x = select(x > highest, Pack<float>{} + highest, x);
     const Pack<float> n = (x * 1.44269504088896341f + round) - round;
     const Pack<float> r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
     Pack<float> p = r * 1.9875691500e-4f + 1.3981999507e-3f;
@@ -25,14 +25,15 @@ CHAFFINCH_INLINE void exp_in_place(Pack<float>& x) {
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = (p * r * r + r) + 1.0f;
-    const Pack<std::int32_t> exponent = (__builtin_convertvector(n, Pack<std::int32_t>) + 127) << 23;
-    Pack<float> power;
-    std::memcpy(&power, &exponent, sizeof power);
-    x = vanishes ? Pack<float>{} : p * power;
+    const Pack<float> power = read_as<float>((converted<std::int32_t, float>(n) + 127) << 23);
+    x = select(vanishes, Pack<float>{}, p * power);
 }
 
 CHAFFINCH_INLINE void exp_in_place(Pack<double>& x) {
-    for (std::int64_t l = 0; l < lanes; ++l) x[l] = std::exp(x[l]);
+    double all[lanes];
+    put<double>(all, x);
+    for (double& value : all) value = std::exp(value);
+    get<double>(x, all);
 }
 
 // out[i] = exp(x[i])

@@ -4,7 +4,6 @@
 #include "exp.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <vector>
 
@@ -30,12 +29,12 @@ CHAFFINCH_INLINE void sum_packs(const std::int32_t* ids, const float* values, st
         const float* row = w + ids[k] * S;
         for (std::int64_t p = 0; p < P; ++p) {
             machine::Pack<float> part;
-            std::memcpy(&part, row + p * machine::lanes, sizeof part);
+            machine::get(part, row + p * machine::lanes);
             if constexpr (valued) part *= values[k];
             sum[p] += part;
         }
     }
-    for (std::int64_t p = 0; p < P; ++p) std::memcpy(out + p * machine::lanes, &sum[p], sizeof sum[p]);
+    for (std::int64_t p = 0; p < P; ++p) machine::put(out + p * machine::lanes, sum[p]);
 }
 
 // `more` ids follow, n of them are summed.
@@ -86,15 +85,15 @@ CHAFFINCH_INLINE void sum_halved_packs(const std::int32_t* ids, const float* val
         const Bits in_second = Bits{} - half_of(ids[k]);
         for (std::int64_t p = 0; p < P; ++p) {
             machine::Pack<float> part;
-            std::memcpy(&part, row + p * machine::lanes, sizeof part);
+            machine::get(part, row + p * machine::lanes);
             if constexpr (valued) part *= values[k];
-            first[p] += in_second ? zero : part;
-            second[p] += in_second ? part : zero;
+            first[p] += machine::select(in_second, zero, part);
+            second[p] += machine::select(in_second, part, zero);
         }
     }
     for (std::int64_t p = 0; p < P; ++p) {
         const machine::Pack<float> sum = first[p] + second[p];
-        std::memcpy(out + p * machine::lanes, &sum, sizeof sum);
+        machine::put(out + p * machine::lanes, sum);
     }
 }
 
@@ -133,18 +132,17 @@ CHAFFINCH_INLINE void sum_shrunk_packs(const std::int32_t* ids, const float* val
         const float* row = u + ids[k] * S;
         for (std::int64_t p = 0; p < P; ++p) {
             machine::Pack<float> here;
-            std::memcpy(&here, row + p * machine::lanes, sizeof here);
-            machine::Pack<float> inside = here < high ? here : high;
-            inside = inside > low ? inside : low;
-            const machine::Pack<float> size = here < zero ? -here : here;
+            machine::get(here, row + p * machine::lanes);
+            const machine::Pack<float> inside = machine::larger(machine::smaller(here, high), low);
+            const machine::Pack<float> size = machine::select(here < zero, -here, here);
             const float by = valued ? values[k] : 1.0f;
             sum[p] += valued ? by * (here - inside) : here - inside;
-            square[p] += size > least ? zero + by * by : zero;
+            square[p] += machine::select(size > least, zero + by * by, zero);
         }
     }
     for (std::int64_t p = 0; p < P; ++p) {
-        std::memcpy(out + p * machine::lanes, &sum[p], sizeof sum[p]);
-        std::memcpy(active + p * machine::lanes, &square[p], sizeof square[p]);
+        machine::put(out + p * machine::lanes, sum[p]);
+        machine::put(active + p * machine::lanes, square[p]);
     }
 }
 

@@ -20,23 +20,20 @@ struct TopTwo {
 };
 
 CHAFFINCH_INLINE TopTwo top_two(const machine::Pack<float>& values) {
-    typedef float Four __attribute__((vector_size(16)));
-    typedef std::int32_t Marks __attribute__((vector_size(sizeof values)));
-    typedef std::uint64_t Halves __attribute__((vector_size(sizeof values)));
+    using Four = machine::Vector<float, 4>;
+    using Marks = machine::Vector<std::int32_t, 4>;
     const auto least = [](auto a, auto b) __attribute__((always_inline)) { return a < b ? a : b; };
     const auto most = [](auto a, auto b) __attribute__((always_inline)) { return a > b ? a : b; };
     Four a, b;
-    std::memcpy(&a, &values, sizeof a);
-    std::memcpy(&b, reinterpret_cast<const char*>(&values) + sizeof a, sizeof b);
+    machine::halved(values, a, b);
     const Four high = most(a, b), low = least(a, b);
     // Of two pairs (high, low) the highest is the higher high; the next is the lower high or a low.
     const float high02 = most(high[0], high[2]), low02 = most(least(high[0], high[2]), most(low[0], low[2]));
     const float high13 = most(high[1], high[3]), low13 = most(least(high[1], high[3]), most(low[1], low[3]));
     const float first = most(high02, high13), second = most(least(high02, high13), most(low02, low13));
-    const Marks here = (values == first) & Marks{1, 2, 4, 8, 16, 32, 64, 128};
-    Halves pairs;
-    std::memcpy(&pairs, &here, sizeof pairs);
-    const std::uint64_t both = (pairs[0] | pairs[1]) | (pairs[2] | pairs[3]);
+    const Marks here = ((a == first) & Marks{1, 2, 4, 8}) | ((b == first) & Marks{16, 32, 64, 128});
+    const auto pairs = machine::read_as<std::uint64_t>(here);
+    const std::uint64_t both = pairs[0] | pairs[1];
     return {first, second, std::countr_zero(static_cast<std::uint32_t>(both | (both >> 32)))};
 }
 
@@ -224,10 +221,9 @@ Choice LabelState::best_with_cost(std::int64_t t, std::int32_t gold) const {
         machine::Pack<float> values, mask;
         machine::get(values, scores(t) + at);
         if (legal_.constrained()) machine::get(mask, masks_.data() + t * S_ + at), values += mask;
-        const float right = gold >= at && gold < at + machine::lanes ? values[gold - at] : 0;
-        if (gold >= 0) values += 1.0f;
-        if (gold >= at && gold < at + machine::lanes) values[gold - at] = right;
         machine::put(row, values);
+        if (gold < 0) return;
+        for (std::int64_t l = 0; l < machine::lanes; ++l) row[l] += gold == at + l ? 0.0f : 1.0f;
     };
     some(0);
     Top top = first_highest(row);

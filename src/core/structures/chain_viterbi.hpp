@@ -75,7 +75,7 @@ void trace(MaxProgramme<Real>& p, const ChainSentence<Real>& x, std::int64_t t, 
 template <class Real>
 CHAFFINCH_INLINE void trace_columns(MaxProgramme<Real>& p, std::int64_t c, std::int32_t* labels) {
     using Number = std::conditional_t<sizeof(Real) == 4, std::int32_t, std::int64_t>;
-    const machine::Pack<Number> lanes = {0, 1, 2, 3, 4, 5, 6, 7}, none = machine::Pack<Number>{} + std::numeric_limits<Number>::max();
+    const machine::Pack<Number> lanes = machine::numbered<Number>(), none = machine::Pack<Number>{} + std::numeric_limits<Number>::max();
     machine::Pack<Real> score, w, most;
     for (std::int64_t t = p.T - 1; t > 0; --t) {
         labels[t] = static_cast<std::int32_t>(c);
@@ -85,14 +85,14 @@ CHAFFINCH_INLINE void trace_columns(MaxProgramme<Real>& p, std::int64_t c, std::
         for (std::int64_t k = 0; k < p.S; k += machine::lanes) {
             machine::get<Real>(score, source + k), machine::get<Real>(w, column + k);
             score += w;
-            most = score > most ? score : most;
+            most = machine::larger(score, most);
         }
         const Real top = machine::largest(most);
         machine::Pack<Number> first = none; // of each lane, of the sources that reach the maximum
         for (std::int64_t k = p.S - machine::lanes; k >= 0; k -= machine::lanes) {
             machine::get<Real>(score, source + k), machine::get<Real>(w, column + k);
             score += w;
-            first = score == top ? lanes + static_cast<Number>(k) : first;
+            first = machine::select(score == top, lanes + static_cast<Number>(k), first);
         }
         // As in trace: 0 if no source has a score, which happens when sums overflow a float.
         c = top > MaxPlus<Real>::zero ? static_cast<std::int64_t>(-machine::largest(-first)) : 0;

@@ -98,7 +98,7 @@ CHAFFINCH_INLINE Real row_product(const MaxPlus<Real>&, const Real* a, const Rea
     for (std::int64_t m = k.first / machine::lanes * machine::lanes; m <= k.last; m += machine::lanes) {
         machine::get<Real>(u, a + m), machine::get<Real>(v, b + m);
         u += v;
-        best = u > best ? u : best;
+        best = machine::larger(u, best);
     }
     return machine::largest(best);
 }
@@ -124,7 +124,7 @@ CHAFFINCH_INLINE void offer(typename Ring::Real x, const Grammar::Run& run, cons
             v += x * u;
         } else {
             u += x;
-            v = u > v ? u : v;
+            v = machine::larger(u, v);
         }
         machine::put<Real>(row + run.parent + m, v);
     }

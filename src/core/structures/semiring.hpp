@@ -25,7 +25,7 @@ template <class Real> CHAFFINCH_INLINE Real row_max(const Real* x, std::int64_t 
     machine::get<Real>(most, x);
     for (std::int64_t k = machine::lanes; k < S; k += machine::lanes) {
         machine::get<Real>(next, x + k);
-        most = next > most ? next : most;
+        most = machine::larger(next, most);
     }
     return machine::largest(most);
 }
@@ -142,14 +142,14 @@ template <class R> struct MaxPlus {
             for (std::int64_t p = 0; p < P; ++p) {
                 machine::get<Real>(score, w + p * machine::lanes);
                 score += value;
-                most[p] = score > most[p] ? score : most[p];
+                most[p] = machine::larger(score, most[p]);
             }
         };
         std::int64_t i = 0;
         for (; i + 2 <= from.count; i += 2) take(i, best), take(i + 1, other);
         if (i < from.count) take(i, best);
         for (std::int64_t p = 0; p < P; ++p) {
-            best[p] = other[p] > best[p] ? other[p] : best[p];
+            best[p] = machine::larger(other[p], best[p]);
             machine::put<Real>(row + k + p * machine::lanes, best[p]);
         }
     }
@@ -180,7 +180,7 @@ template <class R> struct SumProduct {
     CHAFFINCH_INLINE Real rescale(Real* row, std::int64_t S) {
         const Real sum = row_sum(row, S);
         if (!(sum > 0)) {
-            low_cell[0] = 0;
+            machine::set_lane<Real>(low_cell, 0, 0);
             return zero;
         }
         const Real scale = total / sum;
@@ -188,7 +188,7 @@ template <class R> struct SumProduct {
         for (std::int64_t k = 0; k < S; k += machine::lanes) {
             machine::get<Real>(cell, row + k);
             cell *= scale;
-            low = cell < low ? (cell == 0 ? low : cell) : low;
+            low = machine::select(cell < low, machine::select(cell == 0, low, cell), low);
             machine::put<Real>(row + k, cell);
         }
         low_cell = low;
@@ -203,7 +203,7 @@ template <class R> struct SumProduct {
     // The inverse of the weight of everything at one position, r = 1 / (+)_y a[y] (x) b[y], and probabilities by it.
     CHAFFINCH_INLINE Real inverse(const Real* a, const Real* b, std::int64_t S) {
         const Real n = row_dot(a, b, S);
-        if (!(n * n > 0)) low_cell[0] = 0; // 1 / n must stay in range
+        if (!(n * n > 0)) machine::set_lane<Real>(low_cell, 0, 0); // 1 / n must stay in range
         return 1 / n;
     }
     // out[y] = a[y] (x) b[y] (x) r
@@ -260,7 +260,7 @@ template <class R> struct SumProduct {
         for (std::int64_t k = 0; k < S; k += machine::lanes) {
             machine::get<Real>(x, row + k);
             x -= m;
-            low = x < low ? (x == minus_infinity ? low : x) : low;
+            low = machine::select(x < low, machine::select(x == minus_infinity, low, x), low);
             machine::exp_in_place(x);
             machine::put<Real>(row + k, x);
         }

@@ -49,7 +49,7 @@ template <class Real> void TreeChart<Real>::fill_inline() {
                     for (std::int64_t m = 0; m < n; m += 2) {
                         machine::get<Real>(u, from[m] + y), machine::get<Real>(v, from[m + 1] + y);
                         u += v;
-                        best = u > best ? u : best;
+                        best = machine::larger(u, best);
                     }
                     machine::put<Real>(row + y, best);
                 }
