@@ -1,5 +1,5 @@
-// How arrays cross the border: contiguous, never converted, owned by whoever made them. How a kernel is called: without the
-// interpreter's lock, and so that a signal ends it.
+// Arrays between Python and C++: contiguous, never converted, owned by their maker. Kernel calls: without the
+// interpreter's lock, and ended by signals.
 #pragma once
 
 #include "converters.hpp"
@@ -35,20 +35,20 @@ template <class T> std::int64_t stride_of(const StridedRows<T>& rows) {
 
 template <class T, std::size_t Dims = 1> using Out = nb::ndarray<T, nb::ndim<Dims>, nb::c_contig, nb::device::cpu>;
 
-// What an argument must fulfil; else a ValueError that says so.
+// Raises a ValueError with this sentence if a condition on an argument fails.
 inline void expect(bool holds, const char* what) {
     if (!holds) throw nb::value_error(what);
 }
 
 template <class Array> auto span(const Array& a) { return std::span(a.data(), a.size()); }
 
-// What a signal's handler raises, as Ctrl-C does, is thrown. Only the main thread runs handlers.
+// Throws the exception of a signal handler, such as Ctrl-C's. Only the main thread runs handlers.
 inline void run_signal_handlers() {
     nb::gil_scoped_acquire locked;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-// Around a kernel: other Python threads run meanwhile, and whatever a signal raises ends the kernel.
+// Around a kernel: other Python threads run meanwhile, and an exception of a signal handler ends the kernel.
 class Unlocked {
     nb::gil_scoped_release released_;
     machine::Watch watch_{run_signal_handlers};

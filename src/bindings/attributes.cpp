@@ -1,5 +1,5 @@
 // Attributes from Python: dicts, lists and sets of strings, strings with weights, and CRFsuite's text. Each object is
-// looked at once; no Python string is made.
+// read once; no Python string is created.
 #include "attributes.hpp"
 
 #include "areas.hpp"
@@ -131,7 +131,7 @@ class Reader {
     }
 
     void listed(nb::handle x) {
-        if (PyAnySet_Check(x.ptr())) { // sets have no order: the names' own makes ids the same in every run
+        if (PyAnySet_Check(x.ptr())) { // sets have no order: sorting the names gives the same ids in every run
             std::vector<nb::object> kept;
             std::vector<std::string_view> names;
             for (nb::handle item : x) {
@@ -227,7 +227,7 @@ void bind_attributes(nb::module_& m) {
                 }
                 return out;
             },
-            nb::arg("ids").noconvert(), "The names of attributes; bytes that are no UTF-8 are shown as such.")
+            nb::arg("ids").noconvert(), "The names of attributes; bytes that are not UTF-8 are escaped.")
         .def(
             "kept",
             [](const AttributeIndex& self, In<std::int32_t> ids) {
@@ -268,7 +268,7 @@ void bind_attributes(nb::module_& m) {
             },
             nb::arg("sentences"), nb::arg("growing"), nb::arg("as_crfsuite") = false,
             "Sentences of tokens: bounds int64 [N+1] in tokens, ptr int64 [T+1], ids int32 [nnz], and values float32 [nnz] or\n"
-            "None if all are 1. growing: names that are new get ids; else they are left out.")
+            "None if all are 1. growing: new names get ids; otherwise they are ignored.")
         .def(
             "translated",
             [](AttributeIndex& self, const AttributeIndex& from, In<std::int64_t> ptr, In<std::int32_t> ids,

@@ -1,4 +1,4 @@
-// What the margin learners on chains share at the border: sentences, features, gold labels and masks, checked once.
+// Shared by the bindings of margin learners on chains: sentences, features, gold labels and masks, checked once.
 #pragma once
 
 #include "chain_hinge.hpp"
@@ -58,7 +58,7 @@ class ChainMargin {
     void check_order(std::span<const std::int64_t> order) const {
         const auto N = static_cast<std::int64_t>(sentences());
         expect(std::ranges::all_of(order, [N](std::int64_t n) { return n >= 0 && n < N; }),
-               "order holds a number that is no sentence's");
+               "order has a number that is not a sentence");
     }
 
     // Calls made(hinge) with the interpreter's lock released; the hinge is over rows of numbers or over lists of features.

@@ -1,4 +1,4 @@
-// Rows of features as they cross the border: everything that a kernel trusts is checked here, once.
+// Rows of features from Python: everything that a kernel trusts is checked here, once.
 #pragma once
 
 #include "arrays.hpp"

@@ -114,13 +114,13 @@ template <class Run> void scores(const Run& self, In<std::int64_t> which, Out<fl
     self.solver.scores(span(which), out.data());
 }
 
-// What every dual solver lets Python read.
+// The methods of every dual solver.
 template <class Run> void bind_reading(nb::class_<Run>& bound, const char* alphas) {
     bound.def("objective", &objective<Run>, nb::arg("threads"),
               "The primal objective of the weights and the dual objective of the dual variables.")
         .def("weights", &weights<Run>, nb::arg("w").noconvert(), "Write the weights, float32 [features + 1, padded labels].")
-        .def("restart", [](Run& self) { self.solver.restart(); }, "Go back to weights of zero, as if no pass had been made.")
-        .def("release", &release<Run>, "The same as an array that needs no room of its own; the solver is used up.")
+        .def("restart", [](Run& self) { self.solver.restart(); }, "Reset the weights to zero, as before the first pass.")
+        .def("release", &release<Run>, "The same as an array without a copy; the solver cannot be used afterwards.")
         .def(
             "resume",
             [](Run& self, In<float, 2> duals) {
@@ -135,11 +135,11 @@ template <class Run> void bind_reading(nb::class_<Run>& bound, const char* alpha
             alphas);
 }
 
-// What margins need to be held out: forgotten documents and their scores.
+// For held-out margins: removing documents and scoring them.
 template <class Run> void bind_holding_out(nb::class_<Run>& bound) {
     bound
-        .def("wake", [](Run& self) { self.solver.wake(); }, "Look again at everything that rests.")
-        .def("forget", &forget<Run>, nb::arg("which").noconvert(), "Take documents out, as if they had never been met.")
+        .def("wake", [](Run& self) { self.solver.wake(); }, "End shrinking: update all dual variables again.")
+        .def("forget", &forget<Run>, nb::arg("which").noconvert(), "Remove documents from the weights.")
         .def("scores", &scores<Run>, nb::arg("which").noconvert(), nb::arg("out").noconvert(),
              "Write the scores of documents, float32 [which, padded labels].");
 }
@@ -217,7 +217,7 @@ void bind_classify(nb::module_& m) {
                 return self.solver.pass(span(order), threads, span(violation));
             },
             nb::arg("order").noconvert(), nb::arg("threads"), nb::arg("violation").noconvert(),
-            "One pass in this order; violation float32 [labels] receives each label's largest. The duality gap met.");
+            "One pass in this order; violation float32 [labels] receives each label's largest. Returns the duality gap.");
     bind_reading(rest, "The dual variables, float32 [documents, padded labels].");
     bind_holding_out(rest);
 
@@ -246,7 +246,7 @@ void bind_classify(nb::module_& m) {
                 const auto found = self.solver.pass(span(order));
                 return std::make_tuple(found.violation, found.met);
             },
-            nb::arg("order").noconvert(), "One pass in this order; the largest violation and the duality gap met.")
+            nb::arg("order").noconvert(), "One pass in this order; returns the largest violation and the duality gap.")
         .def_prop_ro("resting", [](const CrammerSinger& self) { return self.solver.resting(); }, "Documents left out of passes.");
     bind_reading(crammer_singer, "The dual variables, float32 [documents, padded labels].");
     bind_holding_out(crammer_singer);
@@ -273,7 +273,7 @@ void bind_classify(nb::module_& m) {
                        "w must be [features + 1, padded labels]");
                 self.solver.load(span(w));
             },
-            nb::arg("w").noconvert(), "Weights that other documents have moved as well.")
+            nb::arg("w").noconvert(), "Take weights that other documents have updated too.")
         .def(
             "run",
             [](Logistic& self, In<std::int64_t> order) {
@@ -281,7 +281,7 @@ void bind_classify(nb::module_& m) {
                 Unlocked released;
                 return self.solver.pass(span(order));
             },
-            nb::arg("order").noconvert(), "One pass in this order; the duality gap met.");
+            nb::arg("order").noconvert(), "One pass in this order; returns the duality gap.");
     bind_reading(logistic, "The dual distributions, float32 [documents, padded labels].");
 
     nb::enum_<learners::ChoiceLoss>(m, "ChoiceLoss")
@@ -317,7 +317,7 @@ void bind_classify(nb::module_& m) {
             },
             nb::arg("rows"), nb::arg("targets").noconvert(), nb::arg("importance").noconvert(),
             nb::arg("order").noconvert(), nb::arg("batch"), nb::arg("rates").noconvert(), nb::arg("threads"),
-            nb::arg("w").noconvert(), "Steps over the documents in this order; the sum of their losses as met.")
+            nb::arg("w").noconvert(), "Steps over the documents in this order; returns the sum of their losses before the updates.")
         .def(
             "settle",
             [](learners::ChoiceSgd& self, Out<float, 2> w) {
@@ -335,7 +335,7 @@ void bind_classify(nb::module_& m) {
             nb::arg("w").noconvert(), nb::arg("out").noconvert(), "The mean of settled weights over all steps.");
 
     using Batch = std::pair<const DocumentRows*, std::unique_ptr<BatchRun>>;
-    nb::class_<Batch>(m, "ChoiceBatch", "L-BFGS, or OWL-QN where l1 > 0, over the likelihood of all documents.")
+    nb::class_<Batch>(m, "ChoiceBatch", "L-BFGS, or OWL-QN if l1 > 0, over the likelihood of all documents.")
         .def(
             "__init__",
             [](Batch* self, const DocumentRows& rows, In<float, 2> q, In<float> c, learners::ChoiceLoss loss, double l1, double l2,

@@ -1,5 +1,5 @@
 // Lists, tuples and strings from Python. nanobind promises that its converters do not throw, but they allocate: without
-// memory the process would end. Here the promise is taken back, and what they throw reaches Python as MemoryError.
+// memory the process would end. Here converters may throw, and the exception reaches Python as MemoryError.
 #pragma once
 
 #include <nanobind/nanobind.h>

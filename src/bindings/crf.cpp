@@ -73,17 +73,17 @@ void bind_crf(nb::module_& m) {
             "Where pair, start, end, triple, first, last and the bigram rows begin.")
         .def_prop_ro(
             "dual_bytes", [](const Problem& p) { return learners::CrfSdca::bytes_needed(p.shape, p.data); },
-            "What CrfSdca would keep in memory besides the weights.");
+            "The memory of CrfSdca besides the weights.");
 
     bind_objective<float>(m, "CrfObjective");
     bind_objective<double>(m, "CrfObjective64");
 
-    nb::class_<learners::SdcaPass>(m, "SdcaPass", "What one pass of CrfSdca met.")
+    nb::class_<learners::SdcaPass>(m, "SdcaPass", "The results of one pass of CrfSdca.")
         .def_ro("loss", &learners::SdcaPass::loss)
         .def_ro("penalty", &learners::SdcaPass::penalty)
-        .def_ro("moved", &learners::SdcaPass::moved, "What gap() is a share of the objective of.")
+        .def_ro("moved", &learners::SdcaPass::moved, "The objective that gap() is a fraction of.")
         .def_ro("visited", &learners::SdcaPass::visited)
-        .def_prop_ro("gap", &learners::SdcaPass::gap, "A bound on the distance to the optimum as a share of it, 2-7 times high.");
+        .def_prop_ro("gap", &learners::SdcaPass::gap, "The estimated distance to the optimum as a fraction of it, 2 to 7 times the true one.");
 
     using Sdca = std::pair<Problem*, learners::CrfSdca>;
     nb::class_<Sdca>(m, "CrfSdca", "Dual coordinate ascent on the penalised likelihood.")
@@ -102,11 +102,11 @@ void bind_crf(nb::module_& m) {
         .def(
             "run", [](Sdca& self, const Out<float>& w) { return self.second.pass(self.first->weights(w)); },
             nb::arg("w").noconvert(), nb::call_guard<Unlocked>(),
-            "One shuffled pass; w must be what the last pass left, zeros (or weights to stay near to) before the first.")
+            "One shuffled pass; w must be the result of the last pass, and zeros (or prior weights) before the first.")
         .def(
             "add_weights", [](Sdca& self, const Out<float>& w) { self.second.add_weights(self.first->weights(w)); },
             nb::arg("w").noconvert(), nb::call_guard<Unlocked>(),
-            "Add to w what the marginals of all sentences make.")
+            "Add the weights of the marginals of all sentences to w.")
         .def(
             "settle",
             [](Sdca& self, const In<std::int64_t>& sentences, int times, const Out<float>& w) {
@@ -115,7 +115,7 @@ void bind_crf(nb::module_& m) {
                 self.second.settle(span(sentences), times, self.first->weights(w));
             },
             nb::arg("sentences").noconvert(), nb::arg("times"), nb::arg("w").noconvert(), nb::call_guard<Unlocked>(),
-            "Visit some sentences alone, each so many times.")
+            "Visit only these sentences, each `times` times.")
         .def(
             "settle_loudest",
             [](Sdca& self, std::int64_t count, const Out<float>& w) {
@@ -216,7 +216,7 @@ void bind_crf(nb::module_& m) {
             nb::arg("state").noconvert());
 
     using Batch = std::pair<Problem*, std::unique_ptr<learners::CrfBatch>>;
-    nb::class_<Batch>(m, "CrfBatch", "L-BFGS, or OWL-QN where c1 > 0, over a CrfProblem.")
+    nb::class_<Batch>(m, "CrfBatch", "L-BFGS, or OWL-QN if c1 > 0, over a CrfProblem.")
         .def(
             "__init__",
             [](Batch* self, Problem& p, double c1, double c2, const Out<float>& w, bool fisher, std::size_t memory,
@@ -232,16 +232,16 @@ void bind_crf(nb::module_& m) {
         .def(
             "run", [](Batch& self, const Out<float>& w) { return self.second->iterate(self.first->weights(w)); },
             nb::arg("w").noconvert(), nb::call_guard<Unlocked>(),
-            "One step, whose end overwrites w; False if none lowers the value any further.")
+            "One step; overwrites w. False if no step lowers the value.")
         .def(
             "widen", [](Batch& self, double c1) {
                 if (!(c1 > 0)) throw nb::value_error("CrfBatch.widen: c1 must be > 0");
                 return self.second->widen(c1);
             }, nb::arg("c1"), nb::call_guard<Unlocked>(),
-            "The active set made anew, for this c1 from now on; how many weights outside of it had a gradient above c1.")
+            "Rebuild the active set for this c1; returns how many weights outside the old set had a gradient above c1.")
         .def_prop_ro("value", [](const Batch& self) { return self.second->value(); })
         .def_prop_ro("c1", [](const Batch& self) { return self.second->c1(); })
-        .def_prop_ro("active", [](const Batch& self) { return self.second->active(); }, "How many weights move.")
+        .def_prop_ro("active", [](const Batch& self) { return self.second->active(); }, "The number of active weights.")
         .def_prop_ro("gradient_norm", [](const Batch& self) { return self.second->gradient_norm(); })
         .def_prop_ro("evaluations", [](const Batch& self) { return self.second->evaluations(); });
 }

@@ -124,7 +124,7 @@ void bind_evaluate(nb::module_& m) {
     m.def("resampled_sums", &resampled, nb::arg("ptr").noconvert(), nb::arg("columns").noconvert(),
           nb::arg("values").noconvert(), nb::arg("K"), nb::arg("resamples"), nb::arg("seed"), nb::arg("coin") = false,
           nb::arg("threads") = 0,
-          "Sums [resamples * K] of sparse rows drawn with replacement, or each by the toss of a coin.");
+          "Sums [resamples * K] of sparse rows drawn with replacement, or each with probability 1/2.");
 }
 
 } // namespace chaffinch::bindings

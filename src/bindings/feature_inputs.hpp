@@ -1,4 +1,4 @@
-// What the feature engine is given: token tables, and lists of strings through a cache of words.
+// The inputs of the feature engine: token tables, and lists of strings through a cache of words.
 #pragma once
 
 #include "arrays.hpp"
@@ -16,8 +16,8 @@ inline nb::handle item(const nb::list &list, std::size_t i) {
     return PyList_GetItem(list.ptr(), static_cast<Py_ssize_t>(i));
 }
 
-// The engine and the words it has met since it was frozen. The cache is touched with the interpreter locked,
-// and never across a call into Python.
+// The engine and the words seen since it was frozen. The cache is used with the interpreter locked, and never across a
+// call into Python.
 class Engine {
   public:
     Engine(features::Design design, nb::callable kinds) : core(std::move(design)) {
@@ -37,7 +37,7 @@ class Engine {
         for (std::int32_t s = 0; s < core.design().sources; ++s) cache.push_back(core.words());
     }
 
-    // Adds words that are not there yet. Everything that Python must be asked is asked first.
+    // Adds new words. All calls into Python come first.
     void add(std::int32_t source, const nb::list &fresh, const nb::callable &external, bool growing,
              features::Words &words) {
         std::vector<std::pair<std::size_t, nb::list>> columns;
@@ -104,7 +104,7 @@ Table read_block(const Vocabulary &vocabulary, const In<std::int64_t> &ptr, cons
 Table read_table(Engine &self, const In<std::int64_t> &ptr, const nb::list &columns,
                  const std::optional<In<std::int32_t>> &groups, const nb::callable &external, bool growing);
 
-// One sentence of one column: a list or tuple of strings, None where a token has nothing there.
+// One sentence of one column: a list or tuple of strings, None if a token has no value.
 class Sentence {
   public:
     Sentence(const nb::list &rows, std::size_t n) : row_(item(rows, n)), is_list_(PyList_Check(row_.ptr())) {

@@ -253,7 +253,7 @@ void bind_features(nb::module_ &m) {
                 return described(self, types, external, growing);
             },
             nb::arg("types"), nb::arg("external"), nb::arg("growing"),
-            "The words of each source's vocabulary, described once; `growing`: their values are learnt.")
+            "The words of each source's vocabulary, described once; `growing`: new values get ids.")
         .def_prop_ro("reads_runs", [](const Engine &self) { return self.core.reads_runs(); })
         .def(
             "see_runs",
@@ -316,7 +316,7 @@ void bind_features(nb::module_ &m) {
             },
             nb::arg("ptr").noconvert(), nb::arg("columns"), nb::arg("groups").noconvert().none(),
             nb::arg("external"), nb::arg("threads"),
-            "Another engine that holds what this one does under the same ids, and after it what the table adds; "
+            "Another engine with this one's features under the same ids, followed by those that the table adds; "
             "with the rows of the table.")
         .def(
             "pruned",
@@ -344,9 +344,9 @@ void bind_features(nb::module_ &m) {
             },
             nb::arg("ptr").noconvert(), nb::arg("columns"), nb::arg("groups").noconvert().none(),
             nb::arg("external"), nb::arg("threads"),
-            "The same with the frozen index: what it does not hold has no feature.")
+            "The same with the frozen index: unknown features are dropped.")
         .def("find_lists", &find_lists, nb::arg("columns"), nb::arg("external"),
-             "The same from lists of lists of strings; what is known of each word is kept for the next call.")
+             "The same from lists of lists of strings; the values of each word are cached for the next call.")
         .def(
             "feature_names",
             [](const Engine &self, In<std::int32_t> ids) {

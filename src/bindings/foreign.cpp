@@ -1,4 +1,4 @@
-// What models of other tools need: features that are strings, and sums that round as theirs. Checked here, once.
+// For models of other tools: string features, and sums that round as theirs. Checked here, once.
 #include "areas.hpp"
 #include "arrays.hpp"
 #include "checked_rows.hpp"

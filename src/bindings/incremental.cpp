@@ -288,7 +288,7 @@ void bind_incremental(nb::module_& m) {
              nb::arg("end").noconvert() = nb::none(), nb::arg("needs") = Needs(),
              nb::arg("values").noconvert() = nb::none())
         .def("epoch", &IncrementalTrainer::epoch, nb::arg("order").noconvert(), nb::arg("own") = 1.0,
-             "One pass in this order: labels decided, mistakes among them, updates. own: how often a wrong label stays "
+             "One pass in this order: labels decided, mistakes among them, updates. own: probability of keeping a wrong label "
              "as context.")
         .def("weights", &IncrementalTrainer::weights, nb::arg("average") = true, "w, or its mean over the steps so far.")
         .def("contexts", &IncrementalTrainer::contexts, "Template int32 [C] and key uint64 [C] of the rows after row F.");

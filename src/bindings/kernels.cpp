@@ -70,7 +70,7 @@ template <class Bank> void check_which(const Bank& bank, std::span<const std::in
            "an object is named that is not in the bank");
 }
 
-// Checks both sides of a block of two banks; true where it is symmetric.
+// Checks both sides of a block of two banks; true if it is symmetric.
 template <class Bank>
 bool check_banks(const Bank& A, const In<std::int64_t>& a, const Bank& B, const In<std::int64_t>& b,
                  const Out<double, 2>& out) {

@@ -1,4 +1,4 @@
-// What the trainers of online learning share at the border: examples checked once, rules by name, counts, means.
+// Shared by the bindings of online trainers: examples checked once, rules by name, counts, means.
 #pragma once
 
 #include "arrays.hpp"
@@ -60,7 +60,7 @@ class Labelled {
     void check_order(std::span<const std::int64_t> order) const {
         const auto N = static_cast<std::int64_t>(examples.size());
         expect(std::ranges::all_of(order, [N](std::int64_t n) { return n >= 0 && n < N; }),
-               "order holds a number that is no sentence's");
+               "order has a number that is not a sentence");
     }
 
     scorers::SentenceRows examples;

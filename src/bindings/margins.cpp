@@ -135,7 +135,7 @@ void bind_margins(nb::module_& m) {
              nb::arg("values").noconvert() = nb::none())
         .def("run", &Trainer::run, nb::arg("order").noconvert(), "Visit these sentences.")
         .def("measured", &Trainer::measured, "Primal and dual of the weights that weights() gives.")
-        .def("gaps", &Trainer::gaps, "What each sentence adds to the gap, as last met: float64 [N].")
+        .def("gaps", &Trainer::gaps, "Each sentence's gap at its last visit: float64 [N].")
         .def("weights", &Trainer::weights, "w, or its mean over the steps so far.");
 
     m.def(

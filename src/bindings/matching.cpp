@@ -80,7 +80,7 @@ void bind_matching(nb::module_& m) {
             nb::arg("e_ptr").noconvert(), nb::arg("e").noconvert(), nb::arg("E"), nb::arg("f_ptr").noconvert(),
             nb::arg("f").noconvert(), nb::arg("F"), nb::arg("threads") = 0)
         .def("train", &text::TranslationTable::train, nb::arg("rounds"), nb::arg("threads") = 0,
-             nb::call_guard<Unlocked>(), "Rounds of EM; the log-likelihood that the last one met.")
+             nb::call_guard<Unlocked>(), "Runs rounds of EM; returns the log-likelihood of the last one.")
         .def("rows", [](const text::TranslationTable& x) { return given(std::vector(x.rows().begin(), x.rows().end())); })
         .def("columns", [](const text::TranslationTable& x) { return given(std::vector(x.columns().begin(), x.columns().end())); })
         .def("t", [](const text::TranslationTable& x) { return given(std::vector(x.t().begin(), x.t().end())); })

@@ -27,7 +27,7 @@ class MatchingTrainer {
     void run(In<std::int64_t> order) {
         const auto N = static_cast<std::int64_t>(gaps_.size());
         expect(std::ranges::all_of(span(order), [N](std::int64_t n) { return n >= 0 && n < N; }),
-               "order holds a number that is no example's");
+               "order has a number that is not an example");
         Unlocked released;
         solver_.run(span(order), gaps_);
     }
@@ -132,7 +132,7 @@ void bind_matching_margin(nb::module_& m) {
              nb::arg("fertile"), nb::arg("C").noconvert(), nb::arg("average"))
         .def("run", &MatchingTrainer::run, nb::arg("order").noconvert(), "Visit these examples.")
         .def("measured", &MatchingTrainer::measured, "Primal and dual of the weights that weights() gives.")
-        .def("gaps", &MatchingTrainer::gaps, "What each example adds to the gap, as last met: float64 [N].")
+        .def("gaps", &MatchingTrainer::gaps, "Each example's gap at its last visit: float64 [N].")
         .def("weights", &MatchingTrainer::weights, "w, or its mean over the steps so far.");
 }
 

@@ -5,7 +5,7 @@
 
 NB_MODULE(_core, m) {
     using namespace chaffinch::bindings;
-    // What a user's own module keeps alive until the interpreter ends is no fault worth a message.
+    // Objects that a user's own module keeps alive until the interpreter ends are not reported as leaks.
     nanobind::set_leak_warnings(false);
     m.doc() = "The native core of Chaffinch.";
     bind_attributes(m);
@@ -39,8 +39,8 @@ NB_MODULE(_core, m) {
     bind_text(m);
     bind_tree(m);
     bind_word_classes(m);
-    // Every object of these classes is noted in a table, and the process would end if that table could not grow. It grows
-    // here, for as many as live at a time.
+    // nanobind keeps every object of these classes in a table, and the process would end if the table could not grow.
+    // It grows here, to the number of objects alive at a time.
     std::vector<nanobind::object> many;
     for (int n = 0; n < 1024; ++n) many.push_back(m.attr("Interner")());
 }

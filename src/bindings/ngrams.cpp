@@ -168,7 +168,7 @@ void bind_ngrams(nb::module_& m) {
                 return self.renumbered(span(to), feature_count);
             },
             nb::arg("to").noconvert(), nb::arg("feature_count"),
-            "The index with feature f renamed to[f], or forgotten where that is -1.")
+            "The index with feature f renumbered to to[f], or dropped if that is -1.")
         .def(
             "rows",
             [](const features::NGramIndex& self, const text::Symbols& symbols, bool presence, std::size_t threads) {
@@ -180,7 +180,7 @@ void bind_ngrams(nb::module_& m) {
                 return arrays(std::move(rows));
             },
             nb::arg("symbols"), nb::arg("presence"), nb::arg("threads"),
-            "Rows (ptr, ids, counts) of the n-grams that the index knows; no counts where presence is enough.")
+            "Rows (ptr, ids, counts) of the n-grams that the index knows; no counts if presence is enough.")
         .def(
             "rows_of_texts",
             [](const features::NGramIndex& self, nb::list texts, text::Cut cut, In<std::uint8_t> kinds, int shortest, bool marks,
@@ -195,7 +195,7 @@ void bind_ngrams(nb::module_& m) {
                 return arrays(std::move(rows));
             },
             nb::arg("texts"), nb::arg("cut"), nb::arg("kinds").noconvert(), nb::arg("shortest"), nb::arg("marks"),
-            nb::arg("lower"), nb::arg("threads"), nb::arg("presence"), "The same of texts, of which nothing else is kept.");
+            nb::arg("lower"), nb::arg("threads"), nb::arg("presence"), "The same for texts; nothing else of them is kept.");
 
     m.def(
         "count_ngrams",
@@ -328,7 +328,7 @@ void bind_ngrams(nb::module_& m) {
         nb::arg("out").noconvert(), nb::arg("threads"),
         "1 / norm (0: no norm, 1, 2) of rows that hold every feature once with the value scale[id]: out float32 [N].");
 
-    m.def("give_back_memory", &machine::give_back_memory, "Memory that was freed goes back to the system, where it can.");
+    m.def("give_back_memory", &machine::give_back_memory, "Return freed memory to the system, if possible.");
 
     m.def(
         "uniforms",

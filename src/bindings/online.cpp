@@ -99,7 +99,7 @@ void bind_online(nb::module_& m) {
         .def("take", &ChainTrainer::take, nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(),
              nb::arg("ids").noconvert(), nb::arg("gold").noconvert(), nb::arg("values").noconvert() = nb::none(),
              "Learn from other sentences from now on; the weights stay.")
-        .def("state", &ChainTrainer::state, "w, the sums of the average, variances (or none) and steps: all to go on from.")
+        .def("state", &ChainTrainer::state, "w, the sums of the average, variances (or none) and steps: the state to resume from.")
         .def("resume", &ChainTrainer::resume, nb::arg("w").noconvert(), nb::arg("u").noconvert(),
              nb::arg("sigma").noconvert(), nb::arg("time"), "Go on from a state.")
         .def("weights", &ChainTrainer::weights, nb::arg("average") = true, "w, or its mean over the steps so far.");

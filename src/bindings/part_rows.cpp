@@ -108,7 +108,7 @@ void bind_part_rows(nb::module_& m) {
              nb::arg("threads") = 1)
         .def("iterate", &Minimiser::iterate, "One step. False: no step lowers the value any further.")
         .def_prop_ro("value", &Minimiser::value)
-        .def("x", &Minimiser::x, nb::arg("out").noconvert(), "Where it stands, copied into out.")
+        .def("x", &Minimiser::x, nb::arg("out").noconvert(), "Copy the current x into out.")
         .def("memory", &Minimiser::memory, "The pairs of its last steps, flat [pairs * 2 * n].")
         .def("remember", &Minimiser::remember, nb::arg("memory").noconvert(),
              "Go on from x exactly as the run with this memory.");

@@ -25,7 +25,7 @@ void check_rows(std::span<const std::int64_t> ptr, std::span<const std::uint16_t
 } // namespace
 
 void bind_pruned_chain(nb::module_& m) {
-    nb::class_<scorers::PrunedChain> bound(m, "PrunedChain", "A trained chain of many labels, few of which are tried at a token.");
+    nb::class_<scorers::PrunedChain> bound(m, "PrunedChain", "A trained chain of many labels that tries only a few at each token.");
     bound
         .def(
             "__init__",
@@ -52,7 +52,7 @@ void bind_pruned_chain(nb::module_& m) {
                 return self.states(x, threads);
             },
             nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(),
-            nb::arg("threads") = 0, nb::arg("values").noconvert() = nb::none(), "How many states the tokens have together.");
+            nb::arg("threads") = 0, nb::arg("values").noconvert() = nb::none(), "The total number of states of the tokens.");
     bind_readings(bound);
 
     using Sgd = std::pair<Problem*, learners::PrunedSgd>;
@@ -80,7 +80,7 @@ void bind_pruned_chain(nb::module_& m) {
             "One shuffled epoch; the sum of the losses met.")
         .def(
             "widen", [](Sgd& self) { self.second.widen(); }, nb::call_guard<Unlocked>(),
-            "Weights for the pairs of features and labels that the model finds likely, too.")
+            "Add weights for the pairs of features and labels that the model finds likely.")
         .def(
             "weights",
             [](const Sgd& self) {

@@ -1,4 +1,5 @@
-// What trained chains of every kind are asked: the k best readings of sentences, and marginals. Sizes and ids are checked
+// The methods of trained chains of every kind: the k best labellings of sentences, and marginals. Sizes and ids are
+// checked
 // here, once.
 #pragma once
 

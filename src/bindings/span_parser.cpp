@@ -83,7 +83,7 @@ class BoundFeatures {
         for (const auto& column : columns) check_bounds(bounds, column.size());
     }
 
-    // Count the features of the nodes of trees, and keep those met often enough.
+    // Counts the features of the nodes of trees and keeps the frequent ones.
     void fit(const Columns& columns, In<std::int64_t> bounds, In<std::int32_t, 2> nodes, std::int32_t least) {
         check(columns, span(bounds));
         std::size_t m = 0;
@@ -216,7 +216,7 @@ class BoundModel {
         bound_ = &features;
     }
 
-    // uint8 [spans of all sentences]: which the model thinks possible.
+    // uint8 [spans of all sentences]: the spans that the model keeps.
     auto open(const Columns& columns, In<std::int64_t> bounds, float threshold, std::size_t threads) const {
         const auto rows = checked(columns, bounds);
         std::vector<std::uint8_t> out(static_cast<std::size_t>(rows.back()));
@@ -265,7 +265,7 @@ class BoundModel {
         return std::tuple(given(std::move(counts)), given(std::move(all_scores)), given(std::move(all_nodes)));
     }
 
-    // p(label at span) of all sentences: [spans][Y] end to end, zero where a sentence has no tree.
+    // p(label at span) of all sentences: [spans][Y] end to end, zero if a sentence has no tree.
     auto marginals(const Columns& columns, In<std::int64_t> bounds, const Masks& open_mask, std::size_t threads) const {
         const auto rows = checked(columns, bounds);
         expect(!open_mask || static_cast<std::int64_t>(open_mask->size()) == rows.back(), "open has the wrong size");
@@ -320,7 +320,7 @@ void bind_span_parser(nb::module_& m) {
         .def("keys", &BoundFeatures::keys)
         .def("restore", &BoundFeatures::restore, "keys"_a.noconvert())
         .def("__len__", [](const BoundFeatures& f) { return f.features->size(); });
-    nb::class_<BoundTrainer>(m, "TreeTrainer", "Linear models of trees, moved one sentence at a time.")
+    nb::class_<BoundTrainer>(m, "TreeTrainer", "Online training of linear models of trees.")
         .def(nb::init<In<std::int64_t>, In<std::int64_t>, In<std::int32_t>, In<std::int32_t, 2>, Masks, In<std::uint8_t>,
                       std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, const std::string&, bool, float,
                       float, float, std::uint64_t, std::optional<In<float>>>(),

@@ -13,7 +13,7 @@ namespace chaffinch::bindings {
 
 namespace {
 
-// Rows that a Python function gives, copied to where there is room for whole packs; the last two are kept.
+// Rows from a Python function, copied into buffers of whole packs; the last two are kept.
 struct AskedRows {
     nb::callable ask;
     std::int64_t N;

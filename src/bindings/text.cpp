@@ -88,7 +88,7 @@ void bind_text(nb::module_& m) {
     m.def("varints", &varints, nb::arg("ids").noconvert(), nb::arg("renumbered").noconvert().none() = nb::none(),
           "Ids in as few bytes as each needs; with `renumbered`, of what each id has there.");
     m.def("from_varints", &from_varints, nb::arg("bytes"), nb::arg("start"), nb::arg("count"),
-          "So many ids from a place of the bytes on, and where they end.");
+          "Read `count` ids from a position of the bytes on; also returns where they end.");
     m.def("joined_columns", &joined_columns, nb::arg("ptr").noconvert(), nb::arg("types"), nb::arg("ids"),
           nb::arg("separator"), "Lines of text: the cells of each token, and a blank line after each sentence.");
     nb::class_<text::Interner>(m, "Interner", "Strings to dense int32 ids, in order of first sight.")
@@ -100,7 +100,7 @@ void bind_text(nb::module_& m) {
         .def(
             "intern_nested",
             [](text::Interner& self, nb::list rows, bool frozen) {
-                // The same string object is often met again: the rows keep it alive, so its address will do.
+                // The same string object often occurs again: the rows keep it alive, so its address identifies it.
                 struct Seen {
                     PyObject* string = nullptr;
                     std::int32_t id = 0;

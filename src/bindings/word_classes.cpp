@@ -35,7 +35,7 @@ void bind_word_classes(nb::module_ &m) {
                 self.shrink(classes);
             },
             nb::arg("classes"), nb::call_guard<Unlocked>(),
-            "Joins classes until so many are left.")
+            "Joins classes until `classes` are left.")
         .def("score", &text::WordClasses::score, "Log likelihood of the text's classes, up to a constant.")
         .def("classes",
              [](const text::WordClasses &self) {
