@@ -70,16 +70,17 @@ by a profile, splitting text into words and looking them up is a third, the look
 ARCHITECTURES = """
 ## Architectures
 
-The inner loops work on packs of eight lanes (`machine/pack.hpp`), without intrinsics. On x86-64 a pack is one vector of
-the compiler; with GCC the hot functions are compiled three times (baseline, v3, v4), and the one for the machine is picked
-at load time. Elsewhere they are compiled once for the baseline, and a pack is two registers of 16 bytes, which on aarch64
-are those of NEON: GCC would keep a vector of 32 bytes in memory there, with its sums, and compare it lane by lane. The
-order of all sums is the same in both. The exponential is the same polynomial on all. Sums are in float unless a sentence
-loses precision by that.
+The inner loops work on packs of eight lanes (`machine/pack.hpp`), without intrinsics. On x86-64 a pack is one vector
+of the compiler; with GCC the hot functions are compiled three times (baseline, v3, v4), and the one for the machine
+is picked at load time. Elsewhere they are compiled once for the baseline, and a pack is two registers of 16 bytes,
+which on aarch64 are those of NEON: GCC would keep a vector of 32 bytes in memory there, with its sums, and compare it
+lane by lane. The order of all sums is the same in both. The exponential is the same polynomial on all. Sums are in
+float unless a sentence loses precision by that.
 
-The times of this page were taken on x86-64 only, on the machine named above. For aarch64 instructions were counted, not
-times: GCC 12, QEMU 7.2 in user mode (x86-64: the clone v3, by QEMU too), the first 200 sentences of CoNLL-2000 with 19
-templates, 20 labels and 70,081 features, instructions for each token and pass, all functions of the pass included.
+The times of this page were taken on x86-64 only, on the machine named above. For aarch64 instructions were counted,
+not times: GCC 12, QEMU 7.2 in user mode (x86-64: the clone v3, by QEMU too), the first 200 sentences of CoNLL-2000
+with 19 templates, 20 labels and 70,081 features, instructions for each token and pass, all functions of the pass
+included.
 
 | | aarch64, one vector | aarch64, two registers | x86-64 |
 |---|---|---|---|
@@ -88,11 +89,12 @@ templates, 20 labels and 70,081 features, instructions for each token and pass, 
 | gradient for L-BFGS | 16,792 | 12,804 | 13,164 |
 | scores and Viterbi | 4,955 | 1,706 | 1,169 |
 
-A gradient by plain loops over labels takes 10,094 on aarch64 and 11,506 on x86-64 (baseline); on so few sentences half of the
-gradient for L-BFGS is a loop over all weights. By `llvm-mca -mcpu=neoverse-n1`, which does not count the wait for what was just
-stored, the loop over the labels before takes 17 cycles a label in the sum of a forward step (42 as one vector) and 25 in that
-of Viterbi (73). Both architectures gave the same bytes: weights after two epochs of SGD and two passes of dual ascent, the
-gradient, and the labels of Viterbi. No aarch64 machine was at hand: what this is in seconds was not measured.
+A gradient by plain loops over labels takes 10,094 on aarch64 and 11,506 on x86-64 (baseline); on so few sentences
+half of the gradient for L-BFGS is a loop over all weights. By `llvm-mca -mcpu=neoverse-n1`, which does not count the
+wait for what was just stored, the loop over the labels before takes 17 cycles a label in the sum of a forward step
+(42 as one vector) and 25 in that of Viterbi (73). Both architectures gave the same bytes: weights after two epochs of
+SGD and two passes of dual ascent, the gradient, and the labels of Viterbi. No aarch64 machine was at hand: what this
+is in seconds was not measured.
 """
 
 SCALING = """
