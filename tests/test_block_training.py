@@ -309,7 +309,7 @@ def test_a_perceptron_learns_from_a_generator(tmp_path: Path) -> None:
 )
 def test_settings_that_need_all_sentences_are_refused(tmp_path: Path, config: Crf) -> None:
     cache = cached(tmp_path / "c", corpus(20))
-    with pytest.raises(ConfigError, match=r"in memory|by SGD"):
+    with pytest.raises(ConfigError, match=r"in memory|uses SGD"):
         train_blocks(CachedTask(cache, ("w",)), config)
 
 

@@ -63,7 +63,7 @@ def test_a_block_that_one_side_lacks_counts_as_zero_there():
 
 
 def test_parts_of_different_shape_are_refused():
-    with pytest.raises(DataError, match=r"unary is \(2, 2\) here and \(3, 2\) there"):
+    with pytest.raises(DataError, match=r"unary is \(2, 2\) on the left and \(3, 2\) on the right"):
         Parts(unary=np.ones((2, 2))) + Parts(unary=np.ones((3, 2)))
     with pytest.raises(DataError, match="no block 'pair'; they have unary"):
         Parts(unary=np.ones(2))["pair"]

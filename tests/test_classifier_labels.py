@@ -93,7 +93,7 @@ def test_shares_of_labels_are_learnt_from_json_lines(run: Runner, tmp_path):  # 
     made = run("train", "-d", tmp_path / "soft.jsonl", *flags, "--json")
     assert json.loads(made.out)["train"]["accuracy"] == 1.0
     (tmp_path / "bad.jsonl").write_text('{"text": "tea", "labels": {"yes": 0.8, "no": 0.8}}\n')
-    assert "bad.jsonl:1: labels: the shares" in run("train", tmp_path / "bad.jsonl", "-o", model).err
+    assert "bad.jsonl:1: labels: expected shares" in run("train", tmp_path / "bad.jsonl", "-o", model).err
 
 
 @pytest.fixture(scope="module")

@@ -80,10 +80,11 @@ template <class T, std::int64_t n> struct Halves {
 };
 
 #ifdef __x86_64__
-template <class T> using Pack = Vector<T, lanes>;
+inline constexpr bool one_vector = true;
 #else
-template <class T> using Pack = Halves<T, lanes>;
+inline constexpr bool one_vector = false;
 #endif
+template <class T> using Pack = std::conditional_t<one_vector, Vector<T, lanes>, Halves<T, lanes>>;
 
 template <class T> CHAFFINCH_INLINE void get(Pack<T>& pack, const T* from) {
     if constexpr (requires { pack.low; })
