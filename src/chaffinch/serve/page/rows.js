@@ -21,14 +21,13 @@ export const Rows = live((/** @type {Reviewed} */ { review, differs }) => {
 	</ol>`;
 });
 
-const LINES = { tags: (shown) => html`<${Sentence} ...${shown} />`, documents: (shown) => html`<${Document} ...${shown} />` };
-
-// Any other kind is shown as its text and its answer as JSON.
-const STRUCTURES = { trees: (row) => html`<${Tree} tree=${row.tree} name=${row.text} />`, links: (row, name) => html`<${Links} ...${row} name=${name} />` };
+/** Any other kind is shown as its text and its answer as JSON. */
+const Plain = live(({ text, answer }) => html`<p>${text}</p><p class="gold">${JSON.stringify(answer)}</p>`);
 
 const One = live((/** @type {Shown} */ shown) => {
 	const { review, row, index, draft, active } = shown;
-	const { kind } = review.model;
+	const Line = { tags: Sentence, documents: Document }[review.model.kind];
+	const Structure = { trees: Tree, links: Links }[review.model.kind] ?? Plain;
 	const number = row.row == null ? index + 1 : Number(row.row) + 1;
 	const name = `Row ${number}${row.certainty == null ? "" : `, ${percent(row.certainty)} certain`}`;
 	const states = [
@@ -40,9 +39,9 @@ const One = live((/** @type {Shown} */ shown) => {
 		<div class="gutter number" aria-hidden="true"><span>${number}</span><span title="certainty of the whole answer">${percent(row.certainty)}</span></div>
 		<div>
 			${
-				LINES[kind]?.({ ...shown, name }) ??
+				Line ? html`<${Line} ...${shown} name=${name} />` :
 				html`<div id=${`${review.name}-${index}`} tabindex=${active ? 0 : -1} role="group" aria-label=${name} onKeyDown=${(event) => review.press(event)}>
-					${STRUCTURES[kind]?.(row, name) ?? html`<p>${row.text}</p><p class="gold">${JSON.stringify(row.answer)}</p>`}
+					<${Structure} ...${row} name=${name} />
 				</div>`
 			}
 			${row.suspect && html`<p class="suspect">${row.suspect}</p>`}

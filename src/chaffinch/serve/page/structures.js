@@ -38,14 +38,14 @@ function arrange(branch, left, depth) {
 /** @param {Branch} branch @returns {Branch[]} */
 const walk = (branch) => [branch, ...branch.children.flatMap(walk)];
 
-export const Tree = live((/** @type {{ tree?: string, name?: string }} */ { tree = "", name }) => {
+export const Tree = live((/** @type {Result} */ { tree = "", text }) => {
 	const root = parsed(tree ?? "");
 	if (!root) return html`<p class="quiet">The model finds no tree for this sentence.</p>`;
 	const width = arrange(root, 0, 0);
 	const bottom = root.height * LEVEL;
 	const y = ({ children, depth }) => 18 + (children.length ? depth * LEVEL : bottom);
 	const edges = walk(root).flatMap((one) => one.children.map((child) => [one.x, y(one) + 7, child.x, y(child) - 15]));
-	return html`<${Drawing} name=${`Tree of ${name}`} told=${tree} width=${width} height=${bottom + 34} edges=${edges}
+	return html`<${Drawing} name=${`Tree of ${text}`} told=${tree} width=${width} height=${bottom + 34} edges=${edges}
 		words=${walk(root).map((one) => [one.label, one.x, y(one), one.children.length ? "category" : "leaf"])}
 		summary="As brackets"><p class="code" dir="auto">${tree}</p><//>`;
 });
