@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import t as student
 
 import chaffinch
 from chaffinch import Tagger, corpus
@@ -174,7 +175,7 @@ def test_the_interval_of_a_saving_is_that_of_a_mean_if_the_saving_is_linear() ->
     found = Simulation({"random": chance, "doubt": quick}, "tokens", "accuracy", 100)
     saved = found.saving("doubt")
     own = 1 - spent[:, 1] / 60
-    half = 3.182 * own.std(ddof=1) / 2
+    half = student.ppf(0.975, 3) * own.std(ddof=1) / 2
     assert saved is not None
     assert (saved.mean, saved.low, saved.high) == pytest.approx(
         (own.mean(), own.mean() - half, own.mean() + half)

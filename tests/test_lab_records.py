@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 
 from chaffinch.errors import ConfigError
+from chaffinch.evaluate.intervals import student_quantile
 from chaffinch.lab import Experiment, Source, bench, presets, records, run
-from chaffinch.lab.ablation import SeedScores, student_quantile
+from chaffinch.lab.ablation import SeedScores
 
 WHEN = datetime(2030, 1, 2, 3, 4, 5)
 

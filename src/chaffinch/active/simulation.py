@@ -11,29 +11,12 @@ from numpy.typing import NDArray
 from chaffinch.active.choice import Pool, choose, choose_centres
 from chaffinch.active.vectors import points
 from chaffinch.errors import DataError
+from chaffinch.evaluate.intervals import student_quantile
 from chaffinch.kinds.corpora import Corpus, size, taken
 from chaffinch.kinds.kind import Kind
 from chaffinch.progress import Listener, Progress, going_on, keep_going
 
 BASELINE = "random"
-# Two-sided 95 % critical values of Student's t, by degrees of freedom; 1.96 beyond the table.
-_T95: tuple[float, ...] = (
-    12.706,
-    4.303,
-    3.182,
-    2.776,
-    2.571,
-    2.447,
-    2.365,
-    2.306,
-    2.262,
-    2.228,
-    2.201,
-    2.179,
-    2.160,
-    2.145,
-)
-_T95 += (2.131, 2.120, 2.110, 2.101, 2.093, 2.086)
 
 Table = NDArray[np.float64]
 
@@ -186,8 +169,7 @@ def _paired(per_seed: Table) -> Gain:
     mean = float(per_seed.mean())
     if len(per_seed) < 2:
         return Gain(mean, -math.inf, math.inf)
-    freedom = len(per_seed) - 1
-    t = _T95[freedom - 1] if freedom <= len(_T95) else 1.96
+    t = student_quantile(0.975, len(per_seed) - 1)
     half = t * float(per_seed.std(ddof=1)) / math.sqrt(len(per_seed))
     return Gain(mean, mean - half, mean + half)
 

@@ -1,5 +1,6 @@
-"""Bootstrap confidence intervals of scores, and tests between two outputs for the same gold."""
+"""Bootstrap confidence intervals of scores, tests between two outputs for the same gold, and Student's quantiles."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,3 +102,34 @@ def _check(confidence: float, resamples: int) -> None:
         raise ConfigError(f"an interval's confidence is a percentage between 0 and 100, got {confidence:g}")
     if resamples < 1:
         raise ConfigError(f"at least one resample is needed, got {resamples}")
+
+
+def student_quantile(p: float, freedom: int) -> float:
+    """The value t >= 0 with P(T <= t) = p for Student's T, by bisection; 0.5 <= p < 1.
+
+    >>> round(student_quantile(0.975, 4), 3)
+    2.776
+    """
+    low, high = 0.0, 1.0
+    while _within(high, freedom) < 2.0 * p - 1.0:
+        high *= 2.0
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2.0
+        if _within(middle, freedom) < 2.0 * p - 1.0:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _within(t: float, freedom: int) -> float:
+    """P(|T| <= t), the finite series for whole degrees of freedom (Abramowitz and Stegun 26.7.3, 26.7.4)."""
+    theta = math.atan(t / math.sqrt(freedom))
+    cosine = math.cos(theta)
+    odd = freedom % 2
+    term = cosine if odd else 1.0
+    total = 0.0 if freedom == 1 else term
+    for k in range(3 if odd else 2, freedom - 1, 2):
+        term *= cosine * cosine * (k - 1) / k
+        total += term
+    return (theta + math.sin(theta) * total) * 2.0 / math.pi if odd else math.sin(theta) * total

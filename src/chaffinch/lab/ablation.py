@@ -10,6 +10,7 @@ from pathlib import Path
 
 from chaffinch import __version__
 from chaffinch.errors import ConfigError
+from chaffinch.evaluate.intervals import student_quantile
 from chaffinch.kinds import Kind
 from chaffinch.kinds.corpora import fingerprint
 from chaffinch.lab.baseline import as_knobs, read_value
@@ -41,37 +42,6 @@ class SeedScores:
         variance = math.fsum((s - mean) ** 2 for s in scores) / (n - 1)
         half = student_quantile(0.975, n - 1) * math.sqrt(variance / n)
         return cls(n, mean, mean - half, mean + half)
-
-
-def student_quantile(p: float, freedom: int) -> float:
-    """The value t >= 0 with P(T <= t) = p for Student's T, by bisection; 0.5 <= p < 1.
-
-    >>> round(student_quantile(0.975, 4), 3)
-    2.776
-    """
-    low, high = 0.0, 1.0
-    while _within(high, freedom) < 2.0 * p - 1.0:
-        high *= 2.0
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2.0
-        if _within(middle, freedom) < 2.0 * p - 1.0:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-def _within(t: float, freedom: int) -> float:
-    """P(|T| <= t), the finite series for whole degrees of freedom (Abramowitz and Stegun 26.7.3, 26.7.4)."""
-    theta = math.atan(t / math.sqrt(freedom))
-    cosine = math.cos(theta)
-    odd = freedom % 2
-    term = cosine if odd else 1.0
-    total = 0.0 if freedom == 1 else term
-    for k in range(3 if odd else 2, freedom - 1, 2):
-        term *= cosine * cosine * (k - 1) / k
-        total += term
-    return (theta + math.sin(theta) * total) * 2.0 / math.pi if odd else math.sin(theta) * total
 
 
 # Parameters that belong to the experiment and not to its recipe.

@@ -117,12 +117,7 @@ def train_m3n(task: TaggingTask, config: MaxMarginMarkovNetwork) -> Trained:
     return _train(task, config, degree=degree, gamma=gamma)
 
 
-def load_ssvm(file: ModelFile) -> TaggingModel:
-    """The model of a file."""
-    return ChainModel.loaded(file, TemplateEncoder.loaded(file))
-
-
-def load_m3n(file: ModelFile) -> TaggingModel:
+def load(file: ModelFile) -> TaggingModel:
     """The model of a file: a kernel's, or a plain chain's."""
     return ChainModel.loaded(file, TemplateEncoder.loaded(file))
 
@@ -188,7 +183,7 @@ SSVM = Recipe(
     "structured SVM: Viterbi, and a margin as wide as the cost",
     StructuredSvm,
     train_ssvm,
-    load_ssvm,
+    load,
     options=("weight", "attributes"),
 )
 M3N = Recipe(
@@ -196,6 +191,6 @@ M3N = Recipe(
     "max-margin Markov network: the structured margin with a linear or polynomial kernel",
     MaxMarginMarkovNetwork,
     train_m3n,
-    load_m3n,
+    load,
     options=("weight", "attributes"),
 )
