@@ -18,7 +18,15 @@ from chaffinch.model.confidence import Calibration
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.recipes.classifiers import CLASSIFIERS
 from chaffinch.recipes.document_task import without_own_folds
-from chaffinch.recipes.out_of_fold import FoldScores, HeldOut, affordable_share, blocked, each_fold, part_of
+from chaffinch.recipes.out_of_fold import (
+    FoldScores,
+    HeldOut,
+    affordable_share,
+    blocked,
+    each_fold,
+    part_of,
+    text_folds,
+)
 from chaffinch.trust import calibration
 from chaffinch.trust.calibration import fitted_calibration, fitted_label_calibration
 
@@ -229,6 +237,34 @@ def test_a_fold_whose_other_folds_have_one_label_is_not_scored():
 def test_folds_are_runs_of_each_label():
     y = np.array([0] * 10 + [1] * 10 + [2])
     assert blocked(y, 5).tolist()[:20] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4] * 2
+
+
+def test_duplicates_share_a_fold_and_distinct_texts_fill_the_folds_evenly():
+    texts = ["a"] * 40 + [f"text {n}" for n in range(24)] + ["a", "text 3", "text 23"]
+    fold = text_folds(texts, np.zeros(len(texts), np.int64), 5)
+    assert fold[:40].tolist() == [0] * 40
+    assert np.bincount(fold[39:64]).tolist() == [5] * 5
+    assert fold[64:].tolist() == [0, fold[43], fold[63]]
+    y = np.random.RandomState(0).randint(0, 3, 200)
+    assert np.array_equal(text_folds([f"text {n}" for n in range(200)], y, 5), blocked(y, 5))
+
+
+def labelled_at_random(seed, n=120, copies=4):
+    """Texts whose labels follow from nothing, each several times, in random order."""
+    rng = np.random.RandomState(seed)
+    texts = [" ".join(f"w{w}" for w in rng.randint(0, 300, 6)) for _ in range(n)]
+    labels = [f"label {y}" for y in rng.randint(0, 2, n)]
+    order = rng.permutation(n * copies) % n
+    return [texts[i] for i in order], [labels[i] for i in order]
+
+
+@pytest.mark.parametrize("recipe", [None, "ridge", "logistic", "kernel-svm", "knn"])
+def test_duplicates_do_not_raise_the_accuracy_that_is_told_nor_the_probabilities(recipe):
+    classifier = Classifier(recipe).fit(*labelled_at_random(0))
+    if recipe is None:
+        assert classifier.choice_["accuracy"] < 0.65
+    new = labelled_at_random(1)[0]
+    assert classifier.predict_proba(new).max(axis=1).mean() < 0.65
 
 
 def test_dropping_is_smaller_if_it_costs_accuracy():

@@ -34,10 +34,10 @@ from chaffinch.recipes.out_of_fold import (
     FOLDS,
     FoldScores,
     HeldOut,
-    blocked,
     each_fold,
     first_labels,
     joined_folds,
+    text_folds,
 )
 from chaffinch.recipes.text_features import DEFAULT, TextFeatures
 from chaffinch.trust.calibration import fitted_calibration, fitted_label_calibration
@@ -443,7 +443,7 @@ def _last_round(found: list[Measured]) -> Measured:
 
 def _folds(task: DocumentTask, encoder: DocumentEncoder, rows: SparseRows) -> HeldOut:
     """The rows of a task by fold."""
-    return HeldOut(rows, blocked(first_labels(task.problem(rows).examples), FOLDS), encoder)
+    return HeldOut(rows, text_folds(task.X, first_labels(task.problem(rows).examples), FOLDS), encoder)
 
 
 def _measured(

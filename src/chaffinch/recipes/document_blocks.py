@@ -34,6 +34,7 @@ from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.modelfile import fingerprint
 from chaffinch.progress import Listener, Progress, keep_going
 from chaffinch.recipes.document_task import DocumentLabels, DocumentTask, finished, suited
+from chaffinch.recipes.out_of_fold import first_duplicates
 from chaffinch.recipes.recipe import Trained
 from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.recipes.training import train_in_place
@@ -279,7 +280,7 @@ def choose_trial(
     count = min(few, most, CHOSEN_ON)
     while True:
         which = np.arange(count) * len(rows) // count
-        held = np.arange(count) % 3 == 2
+        held = _every_third(task, which)
         if not held.any() or held.all():
             return leaders[0][len(leaders[0]) // 2]
         sample = TrialSample(
@@ -362,13 +363,19 @@ class TrialSample:
         return scores
 
 
+def _every_third(task: DocumentTask, which: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each of these documents is held out: every third; a duplicate goes with the first of its text."""
+    held: NDArray[np.bool_] = first_duplicates([task.X[n] for n in which.tolist()]) % 3 == 2
+    return held
+
+
 def held_out_temperature(
     task: DocumentTask, rows: SparseRows, trial: LearnerTrial, settings: DocumentSettings
 ) -> float:
     """The temperature of the scores, fitted on a held-out third of a sample."""
     count = min(len(rows), max(FEWEST, TRIED_FEATURES[1] * len(rows) // max(len(rows.ids), 1)))
     which = np.arange(count) * len(rows) // max(count, 1)
-    held, gold, Y = np.arange(count) % 3 == 2, task.labels.taken(which).ids, len(task.labels.classes)
+    held, gold, Y = _every_third(task, which), task.labels.taken(which).ids, len(task.labels.classes)
     if len(np.unique(gold[~held])) < 2 or not held.any():
         return 1.0
     sample = TrialSample(rows.taken(which), gold, held, Y, PASSES, settings.learner)

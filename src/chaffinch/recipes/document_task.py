@@ -31,10 +31,10 @@ from chaffinch.recipes.out_of_fold import (
     FoldScores,
     HeldOut,
     affordable_share,
-    blocked,
     first_labels,
     out_of_fold,
     scored_folds,
+    text_folds,
 )
 from chaffinch.recipes.recipe import Trained
 from chaffinch.recipes.text_features import TextFeatures
@@ -250,10 +250,11 @@ def fold_scores(
     if not task.text and len(data) < FEWEST_ROWS:
         return None
     shares = SHARES if task.text and task.smallest is None and not isinstance(learner, COUNTS) else ()
-    fold = blocked(first_labels(data), FOLDS) if task.text else scattered(first_labels(data), FOLDS)
     alone = without_own_folds(learner, True)
     held_out = task.held_out
     if held_out is None:
+        y = first_labels(data)
+        fold = text_folds(task.X, y, FOLDS) if task.text else scattered(y, FOLDS)
         rows = SparseRows(data.ptr, data.ids, data.values, data.F, data.factors)
         held_out = HeldOut(rows, fold, encoder if task.text else None)
     folds = scored_folds(len(data), task.ready is not None)

@@ -24,7 +24,7 @@ from chaffinch.model.kernel_classifier import (
 )
 from chaffinch.recipes.calibration import calibrated
 from chaffinch.recipes.document_task import FEWEST_ROWS, DocumentTask, scattered
-from chaffinch.recipes.out_of_fold import HeldOut
+from chaffinch.recipes.out_of_fold import HeldOut, first_duplicates
 from chaffinch.recipes.recipe import Trained
 from chaffinch.scorers.pairwise import Pairwise
 from chaffinch.trust.calibration import fitted_temperature
@@ -112,6 +112,8 @@ def _calibration(
     if folds < 2 or data.Y < 2:
         return RAW, None
     fold = scattered(data.y, folds)
+    if task.text:
+        fold = fold[first_duplicates(task.X)]
     held_out = None if texts is None else HeldOut(texts.rows, fold, texts.encoder)
     scores, y = [], []
     for k in range(folds):

@@ -21,6 +21,7 @@ from chaffinch.model.document_encoder import DocumentEncoder
 FOLDS = 5
 FEW = 2000  # with fewer documents, every fold is scored
 FEWER = 1000  # the same after a choice of settings, which has scored folds already
+FEWEST_DISTINCT = 20  # distinct texts from which duplicates share a fold
 MOST_KEPT = 2_000_000  # with at most this many stored values, the rows of folds are kept for several learners
 MANY = 10_000  # with at least this many documents, only the last fold is scored
 # Features whose largest weight is below this share of the maximum are dropped if that costs no accuracy.
@@ -45,6 +46,36 @@ class FoldScores:
     dropped: dict[float, NDArray[np.float32]] = field(default_factory=dict)
     folds: int = 1
     every: "FoldScores | None" = None
+
+
+def text_folds(texts: Sequence[str], y: NDArray[np.integer[Any]], folds: int) -> Which:
+    """The fold of each text, int64 [N]: distinct texts are blocked, and duplicates share a fold.
+
+    A model that was trained on a text would be scored on its duplicate, and its accuracy would be too high.
+    Duplicates with different labels are blocked by the label of the first. With few distinct texts, new documents
+    are duplicates too, and models that lack one of these texts say little about it: then documents are blocked.
+
+    >>> texts = [f"text {n}" for n in range(20)]
+    >>> text_folds([*texts, "text 3"], np.zeros(21, int), 5).tolist()
+    [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 0]
+    """
+    first = first_duplicates(texts)
+    distinct = np.flatnonzero(first == np.arange(len(first)))
+    if len(distinct) < FEWEST_DISTINCT:
+        return blocked(y, folds)
+    fold = np.empty(len(first), np.int64)
+    fold[distinct] = blocked(y[distinct], folds)
+    return fold[first]
+
+
+def first_duplicates(texts: Sequence[str]) -> Which:
+    """For each text the first document with the same text, int64 [N].
+
+    >>> first_duplicates(["tea", "rain", "tea"]).tolist()
+    [0, 1, 0]
+    """
+    seen: dict[str, int] = {}
+    return np.fromiter((seen.setdefault(text, n) for n, text in enumerate(texts)), np.int64, len(texts))
 
 
 def blocked(y: NDArray[np.integer[Any]], folds: int) -> Which:
