@@ -1,16 +1,18 @@
 """The laboratory with texts: the baseline under its short names, its presets, ablation and tuning."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
 
 from chaffinch import lab
+from chaffinch.engines import InProcess
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kinds import DOCUMENTS, kind_of_corpus
 from chaffinch.kinds.texts import Texts
 from chaffinch.lab import Axis, Source, ablate, bench, presets, tune
-from chaffinch.lab.tuning import space_of
+from chaffinch.lab.tuning import Among, space_of
 from commandline import Runner, run  # noqa: F401
 
 REVIEWS = Source(name="reviews")
@@ -100,6 +102,33 @@ def test_tuning_texts_draws_features_too_and_repeats():
     again = lab.run(found.preset.experiment, laid.splits, scored=("dev",))
     assert again.scores["dev"]["accuracy"] == found.best.score
     assert again.model_digest()[0] == found.preset.model
+
+
+@pytest.mark.parametrize("engine", [None, InProcess()])
+def test_a_setting_that_leaves_no_ngram_is_a_failed_trial_and_the_search_goes_on(engine):
+    laid = bench(REVIEWS, recipe="nb", dev_needed=True, from_baseline=False)
+    spaces = [{"min_df": Among((2, 10**6))}]
+    found = tune([laid.experiment], spaces, laid.splits, trials=2, engine=engine)
+    failed = [trial for trial in found.trials if trial.error]
+    assert {trial.settings["min_df"] for trial in failed} == {10**6}
+    assert all("n-gram" in trial.error and trial.score == -math.inf for trial in failed)
+    assert any(trial.settings == {"min_df": 2} and trial.score > 0.2 for trial in found.trials)
+    assert not found.best.error
+    impossible = laid.experiment.with_settings({"min_df": 10**6})
+    with pytest.raises(DataError, match="n-gram"):
+        tune([impossible], [{"alpha": Among((0.1, 1.0))}], laid.splits, trials=2, engine=engine)
+
+
+def test_failed_trials_are_shown_with_their_sentence(run: Runner):  # noqa: F811
+    made = run(*"tune -d reviews --recipe nb -p min_df -v 2,1000000 --trials 2".split())
+    assert made.code == 0, made.err
+    assert " failed " in made.out
+    assert "of them failed; trial" in " ".join(made.out.split())
+    assert "n-gram" in made.out
+    told = json.loads(
+        run(*"tune -d reviews --recipe nb -p min_df -v 2,1000000 --trials 2 --json".split()).out
+    )
+    assert any(trial["score"] is None and "n-gram" in trial["error"] for trial in told["trials"])
 
 
 @pytest.mark.parametrize("suffix", presets.SUFFIXES)

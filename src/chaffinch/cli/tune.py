@@ -178,7 +178,7 @@ def _show(found: Tuned, dataset: str) -> None:
         shown.add_row(
             str(trial.number),
             f"{100 * trial.share:.0f} %",
-            f"{100 * trial.score:.2f} %",
+            "failed" if trial.error else f"{100 * trial.score:.2f} %",
             f"{trial.seconds:.2f}",
             _told(trial),
         )
@@ -189,6 +189,10 @@ def _show(found: Tuned, dataset: str) -> None:
         f"best of {len(found.trials)} runs on held-out data of {dataset}: "
         f"{found.score} {100 * found.best.score:.2f} % by {_told(found.best)}"
     )
+    failed = [trial for trial in found.trials if trial.error]
+    if failed:
+        first = failed[0]
+        out.print(f"{len(failed)} of them failed; trial {first.number} ({_told(first)}): {first.error}")
 
 
 def _told(trial: Trial) -> str:

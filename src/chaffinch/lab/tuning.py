@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 from uuid import uuid4
 
-from chaffinch.errors import ConfigError
+from chaffinch.errors import ChaffinchError, ConfigError
 from chaffinch.evaluate.evaluation import ERRORS
 from chaffinch.kinds.corpora import Corpus, shuffled, size, taken
 from chaffinch.knobs import Knob
@@ -145,7 +145,12 @@ FEWEST = 300  # minimum number of examples in a share of the training split
 
 @dataclass(frozen=True)
 class Trial:
-    """One setting on one share of the training split. settings: those that were sampled."""
+    """One setting on one share of the training split.
+
+    settings: those that were sampled
+    score:    minus infinity if the trial failed
+    error:    the sentence of a failed trial, else empty
+    """
 
     number: int
     recipe: str
@@ -153,6 +158,7 @@ class Trial:
     share: float
     score: float
     seconds: float
+    error: str = ""
 
 
 @dataclass(frozen=True)
@@ -193,6 +199,14 @@ class TrialScore:
 
 
 @dataclass(frozen=True)
+class TrialFailure:
+    """The error of a trial whose settings cannot be trained on the data, and its time."""
+
+    error: ChaffinchError
+    seconds: float
+
+
+@dataclass(frozen=True)
 class TrialJob:
     """Trials as the job of an engine: train on a share of the training split, score on the dev split.
 
@@ -209,13 +223,13 @@ class TrialJob:
         """The shares of the training split that were cut so far."""
         return {1.0: self.splits["train"]}
 
-    def run(self, state: dict[float, Corpus], shard: tuple[Experiment, float]) -> TrialScore:
+    def run(self, state: dict[float, Corpus], shard: tuple[Experiment, float]) -> "TrialScore | TrialFailure":
         """One trial."""
         return self.scored(state, *shard, keep_going)
 
     def scored(
         self, state: dict[float, Corpus] | None, experiment: Experiment, share: float, on_epoch: Listener
-    ) -> TrialScore:
+    ) -> TrialScore | TrialFailure:
         """One trial, which a listener may stop."""
         assert state is not None
         train = self.splits["train"]
@@ -223,7 +237,12 @@ class TrialJob:
             order = shuffled(train, seed=1)
             state[share] = taken(train, sorted(order[: round(share * len(order))]))
         splits = _Shared(self.splits, state[share])
-        outcome = run(experiment, splits, scored=("dev",), threads=self.threads, on_epoch=on_epoch)
+        splits["dev"]  # an unreadable file ends the search, settings that cannot be trained end one trial
+        started = time.monotonic()
+        try:
+            outcome = run(experiment, splits, scored=("dev",), threads=self.threads, on_epoch=on_epoch)
+        except ChaffinchError as error:
+            return TrialFailure(error, time.monotonic() - started)
         score = main_score(outcome, "dev", self.wanted)
         preset = Preset.of(outcome, self.splits, "tuned") if share == 1.0 else None
         return TrialScore(score, outcome.scores["dev"][score], outcome.wall_s, preset)
@@ -253,6 +272,9 @@ def tune(
     trials:        number of settings to sample; the same number gives the same result
     seconds:       or the time budget; a trial that it interrupts does not count
     engine:        runs trials side by side, with the same result; it needs a number of trials
+
+    A trial whose settings cannot be trained on the data is recorded with its error, and the search goes on; if the
+    recipes' own settings and the first nine others all fail, the first error is raised.
     """
     if engine is not None and seconds is not None:
         raise ConfigError("an engine needs a number of trials, not a time: use --trials")
@@ -267,9 +289,13 @@ def tune(
         search.run_all([Configuration(number, base, {}) for number, base in enumerate(bases)], 1.0)
         for bracket in _brackets(bases, spaces, trials, seed):
             _halve(search, bracket, shares(size(splits["train"])))
+            if all(trial.error for trial in search.trials):
+                break
     except _OutOfTime:
         pass
     if search.best is None or search.preset is None:
+        if search.failure is not None:
+            raise search.failure
         raise ConfigError(f"{seconds:g} s are not enough to train once; give more time or less data")
     return Tuned(search.score, search.trials, search.best, replace(search.preset, name=name))
 
@@ -306,6 +332,7 @@ class _Search:
         self.trials: list[Trial] = []
         self.best: Trial | None = None
         self.preset: Preset | None = None  # of the best
+        self.failure: ChaffinchError | None = None  # the first
         self._longest = 0.0  # of the runs on everything
         self._state = None if engine is not None else self.job.open()
 
@@ -325,26 +352,24 @@ class _Search:
             return [self.run(candidate, share) for candidate in candidates]
         shards = [(candidate.experiment, share) for candidate in candidates]
         made: list[Trial] = []
-        early: dict[int, TrialScore] = {}
+        early: dict[int, TrialScore | TrialFailure] = {}
         for n, found in self.engine.map(self.job, shards):
             early[n] = found
             while len(made) in early:
                 made.append(self._record(candidates[len(made)], share, early.pop(len(made))))
         return made
 
-    def _record(self, candidate: Configuration, share: float, found: "TrialScore") -> Trial:
-        self.score = found.score
-        trial = Trial(
-            candidate.number,
-            candidate.experiment.recipe,
-            candidate.settings,
-            share,
-            found.value,
-            found.seconds,
-        )
+    def _record(self, candidate: Configuration, share: float, found: TrialScore | TrialFailure) -> Trial:
+        value, error = (-math.inf, str(found.error)) if isinstance(found, TrialFailure) else (found.value, "")
+        recipe = candidate.experiment.recipe
+        trial = Trial(candidate.number, recipe, candidate.settings, share, value, found.seconds, error)
         self.trials.append(trial)
-        if share == 1.0 and (self.best is None or trial.score > self.best.score):
-            self.best, self.preset = trial, found.preset
+        if isinstance(found, TrialFailure):
+            self.failure = self.failure or found.error
+        else:
+            self.score = found.score
+            if share == 1.0 and (self.best is None or trial.score > self.best.score):
+                self.best, self.preset = trial, found.preset
         shown = {} if self.best is None else {"best": self.best.score}
         if not going_on(self.listener, Progress("tuning", len(self.trials), self.expected, shown)):
             raise KeyboardInterrupt
