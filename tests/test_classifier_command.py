@@ -132,7 +132,11 @@ def test_a_single_label_is_said(run: Runner, tmp_path):  # noqa: F811
         ),
         ("a.csv", "text,kind\nowls,a\n", "a.csv:2: the document has no label; name its column with --label"),
         ("a.csv", "sentence,label\n1,a\n2,b\n", "a.csv: all texts are numbers, such as '1'; name the column"),
-        ("a.csv", "good,owls sing\nbad,jays\n", "or add a header if this line is a document"),
+        (
+            "a.csv",
+            "good,owls sing\nbad,jays\n",
+            "if this line is a document, add a line above it, such as label,text",
+        ),
         ("a.ft", "no label here\n", "a.ft:1: the document has no label\n"),
     ],
 )

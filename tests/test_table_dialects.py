@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chaffinch.corpus import detect, read
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import ConfigError, DataError, DataWarning
 from commandline import Runner, run  # noqa: F401
 
 ROWS = [("+", "good, fine tea"), ("-", 'a "bad" tea'), ("+", "one; two | three")]
@@ -53,6 +53,88 @@ def test_semicolons_are_seen_through_a_pipe_too(run: Runner, tmp_path: Path) -> 
     assert [line.split(",")[0] for line in outcome.out.splitlines()] == ["label", "+", "-", "+"]
     (tmp_path / "unnamed").write_text(written("|"))
     assert detect(tmp_path / "unnamed").name == "csv"
+
+
+LABELLED = [
+    ("tea", "a cup of tea"),
+    ("jam", "plum jam, two jars"),
+    ("tea", "green tea"),
+    ("jam", 'the "best" jam'),
+]
+OTHERS = [("tea", "black tea"), ("jam", "fig jam")]
+
+
+def lines_of(rows: list[tuple[str, str]], sign: str = "\t") -> str:
+    return "".join(f"{sign.join(row)}\n" for row in rows)
+
+
+@pytest.mark.parametrize("name", ["a.tsv", "a.txt", "unnamed"])
+@pytest.mark.parametrize("turned", [False, True])
+def test_labels_and_texts_without_a_header_are_read_and_told(name: str, turned: bool, tmp_path: Path) -> None:
+    rows = [(text, label) if turned else (label, text) for label, text in LABELLED]
+    (tmp_path / name).write_text(lines_of(rows))
+    assert detect(tmp_path / name).name == "tsv"
+    with pytest.warns(
+        DataWarning, match=r"has no header; it is read as if the first line were '(label|text)"
+    ):
+        found = list(read(tmp_path / name))
+    assert [(d.labels[0], d.text) for d in found] == LABELLED
+    assert [d.line for d in found] == [1, 2, 3, 4]
+
+
+def test_a_csv_without_a_header_keeps_its_other_columns(tmp_path: Path) -> None:
+    rows = [f'{n},{label},"{text}"' for n, (label, text) in enumerate(LABELLED[:3] + OTHERS)]
+    (tmp_path / "a.csv").write_text("\n".join(rows) + "\n")
+    with pytest.warns(DataWarning, match="column 1,label,text"):
+        found = list(read(tmp_path / "a.csv"))
+    assert [(d.labels, d.text, d.fields) for d in found][1] == (
+        ["jam"],
+        "plum jam, two jars",
+        {"column 1": "1"},
+    )
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("kind", "the words"), *LABELLED],  # a header with names of its own
+        [("a", "x y"), ("b", "x z"), ("c", "y z"), ("d", "z z")],  # no label occurs twice
+        [
+            ("big tea", "a cup"),
+            ("big jam", "two jars"),
+            ("big tea", "a pot"),
+            ("big jam", "a jar"),
+        ],  # two texts
+    ],
+)
+def test_in_doubt_a_header_is_asked_for(rows: list[tuple[str, str]], tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text(lines_of(rows))
+    with pytest.raises(DataError, match="add a line above it, such as label,text"):
+        list(read(tmp_path / "a.tsv"))
+
+
+def test_tokens_and_tags_are_not_taken_for_labelled_texts(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("the\tD\ntea\tN\n\nthe\tD\njam\tN\n\n")
+    assert detect(tmp_path / "a.tsv").name == "columns"
+
+
+def test_every_row_without_a_header_is_answered_once(run: Runner, tmp_path: Path) -> None:  # noqa: F811
+    (tmp_path / "a.tsv").write_text(lines_of(LABELLED * 5 + OTHERS * 5))
+    assert run("train", tmp_path / "a.tsv", "-o", tmp_path / "m.chaff").code == 0
+    many = LABELLED * 12_000  # several blocks
+    (tmp_path / "b.txt").write_text(lines_of(many))
+    outcome = run("predict", tmp_path / "m.chaff", tmp_path / "b.txt", "-o", tmp_path / "out.tsv")
+    answers = (tmp_path / "out.tsv").read_text().splitlines()
+    assert outcome.err.count("has no header") == 1
+    assert [tuple(line.split("\t")[:2]) for line in answers] == [("label", "text"), *many]
+
+
+def test_records_in_an_array_may_have_other_keys(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(
+        json.dumps([{"utterance": text, "kind": label} for label, text in LABELLED])
+    )
+    found = list(read(tmp_path / "a.json", label="kind"))
+    assert [(d.labels[0], d.text) for d in found] == LABELLED
 
 
 NAMES = ["O", "B-PER", "I-PER"]

@@ -6,20 +6,31 @@ Spans are ``[start, end, label]`` triples or objects with ``start`` and ``end`` 
 of each label.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
+from chaffinch.corpus.delimited import TEXT_NAMES
 from chaffinch.corpus.json_records import Record, shown
 from chaffinch.corpus.lines import listed
 from chaffinch.corpus.losses import Losses
 from chaffinch.errors import DataError
+from chaffinch.knobs import knob
 from chaffinch.text.document import Document, Span, ValueLabel, typed_label
 
 SPAN_KEYS = ("spans", "entities", "annotations")
 LABEL_KEYS = ("label", "labels")
-TEXT_KEYS = ("text", "data", "sentence", "document")
+TEXT_KEYS = ("text", "data", *TEXT_NAMES)
 # The fields of predictions: a document's label, and the probability of it or of all spans together.
 PREDICTION, CONFIDENCE = "prediction", "confidence"
 PREDICTED = "predicted"  # true: the annotations of a record are a model's, if no score says so
+
+
+@dataclass(frozen=True, kw_only=True)
+class JsonOptions:
+    """The keys of the text and of the labels, if they are unusual."""
+
+    text: str | None = knob(None, "key of the text")
+    label: str | None = knob(None, "key of the label or labels")
 
 
 def document(

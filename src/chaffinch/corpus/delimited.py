@@ -1,9 +1,10 @@
-"""Delimited rows with a header: CSV (quoted fields, which may hold line breaks) and TSV (never quoted).
+"""Delimited rows: CSV (quoted fields, which may hold line breaks) and TSV (never quoted).
 
 The delimiter of CSV (comma, semicolon, tab, bar) is detected from the header, or from Excel's line ``sep=;``.
 
 The columns of the text and of the label are found by their usual names or named by the caller; every other
-column becomes a field of the document and is written again. Streamed.
+column becomes a field of the document and is written again. A file
+without a header is given one if it is certain which column is the label. Streamed.
 """
 
 import csv
@@ -17,8 +18,8 @@ from chaffinch.corpus.format import Format
 from chaffinch.corpus.json_records import as_text
 from chaffinch.corpus.lines import BOM, LONGEST_LINE, decoded, empty_file, listed, shown
 from chaffinch.corpus.losses import Losses
-from chaffinch.errors import ConfigError, DataError
-from chaffinch.files import display_name, first_line, reading, writing_text
+from chaffinch.errors import ConfigError, DataError, warn_about_data
+from chaffinch.files import display_name, first_line, head, reading, writing_text
 from chaffinch.knobs import knob
 from chaffinch.text.document import Document
 
@@ -32,8 +33,27 @@ TEXT_NAMES = (
     "message",
     "question",
     "raw_sentence",
+    "utterance",
+    "query",
+    "comment",
+    "tweet",
+    "post",
 )
-LABEL_NAMES = ("label", "labels", "class", "category", "target", "tag", "topic", "sentiment", "y")
+LABEL_NAMES = (
+    "label",
+    "labels",
+    "class",
+    "category",
+    "target",
+    "tag",
+    "topic",
+    "sentiment",
+    "y",
+    "intent",
+    "gold_label",
+    "polarity",
+    "emotion",
+)
 LONGEST_FIELD = 2**31 - 1
 DELIMITERS = ",;\t|"
 _EXCEL = re.compile(r"sep=(.)")  # a first line that names the delimiter
@@ -74,7 +94,8 @@ def read_csv(
     """
     if delimiter is not None and len(delimiter) != 1:
         raise ConfigError(f"the delimiter of CSV must be one character, got {delimiter!r}")
-    return _read(rows(path, delimiter, True, losses, text), path, text, label, label_separator)
+    table = rows(path, delimiter, True, losses, text, told_header(path, "csv", delimiter))
+    return _read(table, path, text, label, label_separator)
 
 
 def read_tsv(
@@ -86,7 +107,8 @@ def read_tsv(
     losses: Losses | None = None,
 ) -> Iterator[Document]:
     """The rows of a tab-separated file as documents; quote marks are ordinary characters."""
-    return _read(rows(path, losses=losses), path, text, label, label_separator)
+    table = rows(path, losses=losses, header=told_header(path, "tsv"))
+    return _read(table, path, text, label, label_separator)
 
 
 def write_csv(
@@ -130,11 +152,13 @@ def rows(
     quoted: bool = False,
     losses: Losses | None = None,
     text: str | None = None,
+    header: str = "",
 ) -> Iterator[tuple[int, list[str]]]:
     """The first line number and the cells of each row, header first; every row has as many cells as the header.
 
     delimiter: None: detected from the header, or from the line ``sep=;`` above it
     text:      the name of the text column, if it is known
+    header:    a line that the file lacks
 
     A row that is not valid, or has a different number of cells, is refused through the losses.
     """
@@ -142,6 +166,8 @@ def rows(
     tally = losses if losses is not None else Losses()
     csv.field_size_limit(LONGEST_FIELD)
     lines, before = _ended_lines(path), first_line(path) - 1
+    if header:
+        lines, before = chain([header], lines), before - 1
     if delimiter is None:
         first = next(lines)
         if told := _EXCEL.fullmatch(first.rstrip("\r\n")):
@@ -154,7 +180,7 @@ def rows(
         quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
         strict=True,
     )
-    header: list[str] | None = None
+    names: list[str] | None = None
     while True:
         at = reader.line_num + 1 + before
         try:
@@ -164,18 +190,18 @@ def rows(
         except csv.Error as e:
             what = "a quoted field is never closed" if "unexpected end" in str(e) else str(e)
             fault = DataError(f"{name}:{at}: is not valid CSV: {what}")
-            if header is None:
+            if names is None:
                 raise fault from None
             tally.refuse(fault)
             continue
         if not row:
             continue
-        if header is None:
-            header = row
-            _check_header(name, header)
-        elif len(row) != len(header):
+        if names is None:
+            names = row
+            _check_header(name, names)
+        elif len(row) != len(names):
             tally.refuse(
-                DataError(f"{name}:{at}: expected {len(header)} columns as in the header, found {len(row)}")
+                DataError(f"{name}:{at}: expected {len(names)} columns as in the header, found {len(row)}")
             )
             continue
         yield at, row
@@ -227,7 +253,12 @@ def text_and_label(
     """
     at_text = column(name, header, text, TEXT_NAMES, "text")
     if at_text is None:
-        place, hint = (f"{name}:1", ", or add a header if this line is a document") if lines else (name, "")
+        place, hint = (name, "")
+        if lines:
+            place, hint = (
+                f"{name}:1",
+                "; if this line is a document, add a line above it, such as label,text",
+            )
         raise DataError(
             f"{place}: none of the columns {listed(header)} is known to hold the text; name it with --text{hint}"
         )
@@ -285,6 +316,64 @@ def _read(
             fields={cell: row[i] for i, cell in others},
             line=number,
         )
+
+
+def told_header(path: str | Path, format: str, delimiter: str | None = None) -> str:
+    """The header that a file lacks, with a warning; empty if it has one, or if that is not certain."""
+    made = implied_header(head(path), format, delimiter)
+    if made:
+        above = repr(made.removesuffix("\n"))
+        warn_about_data(f"{display_name(path)}: has no header; it is read as if the first line were {above}")
+    return made
+
+
+def implied_header(start: bytes, format: str, delimiter: str | None = None) -> str:
+    """A header for a file with this start that has none; empty if it has one, or if that is not certain.
+
+    The first row is a document if its label is a label of later rows too, which a column's name is not. Labels are
+    single words with few distinct values; texts are cells of several words. There must be one column of each.
+
+    >>> implied_header(b"spam\\twin a prize\\nham\\tsee you\\nspam\\ta prize\\nham\\tok then\\n", "tsv")
+    'label\\ttext\\n'
+    >>> implied_header(b"kind\\tthe words\\nham\\tsee you\\nspam\\ta prize\\nham\\tok then\\n", "tsv")
+    ''
+    """
+    lines = start.removeprefix(BOM).decode("utf-8", "replace").splitlines(keepends=True)
+    sign = "\t" if format == "tsv" else delimiter or (_delimiter(lines[0], None) if lines else ",")
+    if not start.endswith(b"\n"):
+        lines = lines[:-1]  # cut off
+    try:
+        table = [
+            row
+            for row in csv.reader(
+                lines, delimiter=sign, quoting=csv.QUOTE_NONE if format == "tsv" else csv.QUOTE_MINIMAL
+            )
+            if row
+        ]
+    except csv.Error:
+        return ""
+    if len(table) < 3 or len({len(row) for row in table}) != 1 or _is_header(table[0]):
+        return ""
+    columns = list(zip(*table, strict=True))
+    texts = [i for i, cells in enumerate(columns) if 2 * sum(map(_has_words, cells)) > len(cells)]
+    labels = [
+        i
+        for i, cells in enumerate(columns)
+        if cells[0] in cells[1:] and 2 * len(set(cells)) <= len(cells) and not any(map(_has_words, cells))
+    ]
+    if len(texts) != 1 or len(labels) != 1:
+        return ""
+    names = {texts[0]: "text", labels[0]: "label"}
+    return sign.join(names.get(i, f"column {i + 1}") for i in range(len(columns))) + "\n"
+
+
+def _has_words(cell: str) -> bool:
+    return len(cell.split()) > 1
+
+
+def _is_header(row: Sequence[str]) -> bool:
+    """Whether a cell is a usual name of the text."""
+    return any(cell.strip().lower() in TEXT_NAMES for cell in row)
 
 
 def _ended_lines(path: str | Path) -> Iterator[str]:
@@ -369,6 +458,8 @@ TSV = Format(
     read=read_tsv,
     write=write_tsv,
     carries=frozenset({"text", "labels", "id", "fields"}),
-    looks_like=_has_text_column(b"\t"),
+    looks_like=lambda name, head: (
+        name.endswith(".tsv") or _has_text_column(b"\t")(name, head) or bool(implied_header(head, "tsv"))
+    ),
     options=DelimitedOptions,
 )

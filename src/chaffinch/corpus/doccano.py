@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from chaffinch.corpus.annotations import LABEL_KEYS, SPAN_KEYS, document, with_fields
+from chaffinch.corpus.annotations import LABEL_KEYS, SPAN_KEYS, JsonOptions, document, with_fields
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.json_records import first_object, records, writing_json
 from chaffinch.corpus.lines import BOM
@@ -20,9 +20,13 @@ from chaffinch.files import writing_text
 from chaffinch.text.document import Document, typed_label
 
 
-def read(path: str | Path, *, losses: Losses | None = None) -> Iterator[Document]:
-    """The documents of an export, whichever version of doccano wrote it."""
-    return accepted(records(path, losses), lambda record: document(record, losses), losses)
+def read(
+    path: str | Path, *, text: str | None = None, label: str | None = None, losses: Losses | None = None
+) -> Iterator[Document]:
+    """The documents of an export, whichever version of doccano wrote it; another tool's records may have other keys."""
+    return accepted(
+        records(path, losses), lambda record: document(record, losses, text=text, label=label), losses
+    )
 
 
 def write(documents: Iterable[Document], path: str | Path, *, losses: Losses | None = None) -> None:
@@ -70,4 +74,5 @@ FORMAT = Format(
     write=write,
     carries=frozenset({"text", "spans", "labels", "id", "fields"}),
     looks_like=_looks_like,
+    options=JsonOptions,
 )

@@ -8,7 +8,6 @@ Other keys become fields of the document, with their types, and are written agai
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from chaffinch.corpus.annotations import (
     PREDICTED,
     SPAN_KEYS,
     TEXT_KEYS,
+    JsonOptions,
     document,
     has_scores,
     span_object,
@@ -26,16 +26,7 @@ from chaffinch.corpus.format import Format
 from chaffinch.corpus.json_records import compact, first_object, line_records
 from chaffinch.corpus.losses import Losses, accepted
 from chaffinch.files import writing_text
-from chaffinch.knobs import knob
 from chaffinch.text.document import Document, typed_label
-
-
-@dataclass(frozen=True, kw_only=True)
-class JsonOptions:
-    """The keys of the text and of the labels, if they are unusual."""
-
-    text: str | None = knob(None, "key of the text")
-    label: str | None = knob(None, "key of the label or labels")
 
 
 def read(

@@ -14,11 +14,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from chaffinch.corpus.annotations import CONFIDENCE, document
+from chaffinch.corpus.annotations import CONFIDENCE, JsonOptions, document
 from chaffinch.corpus.delimited import own_names, text_and_label
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.json_records import Record, as_text
-from chaffinch.corpus.jsonl import JsonOptions
 from chaffinch.corpus.lines import cut
 from chaffinch.corpus.token_lists import Lists, tagged, token_lists
 from chaffinch.errors import DataError, missing_extra

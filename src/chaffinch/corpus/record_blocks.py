@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from chaffinch.corpus.delimited import told_header
 from chaffinch.corpus.lines import BOM, LONGEST_LINE, long_line
 from chaffinch.corpus.parquet import arrow_blocks, arrow_rows, has_arrow
 from chaffinch.files import reading
@@ -52,7 +53,8 @@ def record_blocks(path: str | Path, format: str) -> Iterator[RecordBlock]:
         return
     complete = {**dict.fromkeys(LINES, _lines), **dict.fromkeys(PARAGRAPHS, _paragraphs)}.get(format, _rows)
     with reading(path) as stream:
-        header, number, read = b"", 1, 0
+        made = told_header(path, format).encode() if format in ROWS else b""
+        header, number, read = made, 1, 0
         for block in _cut(path, stream, complete):
             read += len(block)
             if format not in ROWS:
@@ -60,7 +62,7 @@ def record_blocks(path: str | Path, format: str) -> Iterator[RecordBlock]:
             elif not header:
                 header = _header(block)
                 yield RecordBlock(block, number, read)
-            else:
+            else:  # the block is below the header
                 yield RecordBlock(header + block, number - header.count(b"\n"), read)
             number += block.count(b"\n")
 

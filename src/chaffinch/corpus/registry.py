@@ -200,6 +200,8 @@ def detect(path: str | Path, format: str | None = None, *, texts: bool = False) 
 
 def _told_apart(path: str | Path, chosen: Format, start: bytes, texts: bool) -> Format:
     """The format of a file that may be plain text; an uncertain choice is a warning."""
+    if chosen is plain_text.FORMAT and delimited.implied_header(start, "tsv"):
+        return delimited.TSV
     if chosen not in (columns.FORMAT, plain_text.FORMAT):
         return chosen
     layout = columns.layout(start)
