@@ -1,18 +1,21 @@
 """Every verb on every kind for which it means something: trees, pairs and lists beside sentences and documents."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from chaffinch import kinds, load
+from chaffinch.doctor import corpus_file
 from chaffinch.estimators.aligner import Aligner
 from chaffinch.kinds import KINDS, LISTS, kind_of_corpus, kind_of_file, kind_of_model
 from chaffinch.kinds.corpora import fingerprint, joined, size, taken
 from chaffinch.kinds.links import LinkKind
-from chaffinch.kinds.lists import choice_tally
+from chaffinch.kinds.lists import ListKind, choice_tally
 from chaffinch.model.candidates import CandidateList
+from chaffinch.serve.served import served_models
 from commandline import Runner, run  # noqa: F401
 
 
@@ -41,6 +44,19 @@ def test_a_file_a_corpus_and_a_model_are_known_for_their_kind(kind, files, tmp_p
     out = tmp_path / f"out{path.suffix}"
     assert run("predict", model, path, "-o", out).code == 0
     assert out.stat().st_size > 0
+    scored = run("evaluate", path, out)
+    assert scored.code == 0, scored.err
+    assert re.match(r"\d+ \w+", scored.out), "the number of scored sentences, documents ..."
+    same = run("compare", model, model, path, "--json")
+    assert same.code == 0, same.err
+    if kind.served:
+        pool = served_models([model], [path], [], [])["model"].pool(None)
+        assert len(pool) == size(kind.read(path, {}))
+        pool.find_suspects()
+        assert pool.suspects is not None
+    examined = run("doctor", path, "--quick")
+    assert kind.detected or f"holds {kind.plural}" in examined.err
+    assert not kind.detected or examined.code in (0, 1), examined.err
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.plural)
@@ -131,6 +147,33 @@ def test_two_rerankers_are_compared_and_their_choices_evaluated(files, tmp_path:
     assert "expected the place of a candidate" in run("evaluate", lists).err
     worse = run("compare", new, old, lists)
     assert (worse.code, "Regression" in worse.out) == (1, True)
+
+
+class CommaKind(ListKind):
+    """Lists in files of their own, with an ending that no format has."""
+
+    plural = "comma lists"
+    served = True
+
+    def holds(self, path: Path, format: str | None = None) -> bool:
+        return path.suffix == ".commas"
+
+
+def test_data_files_of_a_kind_without_a_format_are_served_and_not_examined(
+    files,
+    tmp_path: Path,
+    run: Runner,  # noqa: F811
+    monkeypatch,
+):
+    path, model = tmp_path / "lists.commas", tmp_path / "m.chaff"
+    path.write_bytes(files["lists of candidates"].read_bytes())
+    assert run("train", files["lists of candidates"], "-o", model, "--recipe", LISTS.quickest).code == 0
+    for table in (kinds, corpus_file):
+        monkeypatch.setattr(table, "KINDS", (CommaKind(), *KINDS))
+    pool = served_models([model], [path], [], [])["m"].pool(None)
+    assert len(pool) == 60
+    refused = run("doctor", path)
+    assert (refused.code, "holds comma lists, which the doctor cannot examine" in refused.err) == (2, True)
 
 
 class Shouter(Aligner):

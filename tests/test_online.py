@@ -5,11 +5,14 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
+from chaffinch import Tagger
 from chaffinch.errors import ConfigError
 from chaffinch.learners.examples import SentenceExamples
 from chaffinch.learners.learner import FUSED
 from chaffinch.learners.online import Arow, MarginPerceptron, Mira, PassiveAggressive, Perceptron
 from chaffinch.learners.problem import Problem, example_order
+from chaffinch.recipes.incremental_search import BeamTagger, EasiestFirstTagger, Greedy
+from chaffinch.recipes.perceptron import RULES, MiraTagger
 from chaffinch.scorers import Layout, Linear
 from chaffinch.structures import Chain
 
@@ -100,6 +103,43 @@ def test_arow_equals_its_definition_on_single_weights():
                 if missing > 0:
                     sigma[key] -= beta * step**2
     np.testing.assert_allclose(last.w, as_linear().w, atol=1e-4)
+
+
+class HalfSteps(Perceptron):
+    """A rule of one's own that inherits from a native one."""
+
+    def move(self, scorer, x, mistakes, weight=1.0):
+        scorer.update(x, mistakes[0].delta, 0.5 * weight)
+
+
+class Reversed(Perceptron):
+    """A loop of one's own."""
+
+    def generic(self, problem):
+        return self.loop(problem, lambda epoch: np.arange(len(problem.examples))[::-1])
+
+
+@pytest.mark.parametrize("own", [HalfSteps, Reversed])
+def test_a_subclass_with_updates_of_its_own_does_not_get_the_native_epoch_of_its_base(own):
+    problem, learner = chain_problem(), own(epochs=2, seed=4)
+    w = learner.fit(problem).w
+    *_, last = learner.generic(problem)
+    np.testing.assert_array_equal(w, last.model().w)
+    assert not np.allclose(w, Perceptron(epochs=2, seed=4).fit(problem).w)
+
+
+def test_a_rule_without_a_native_epoch_trains_the_searches_and_is_refused_by_a_cache(monkeypatch, tmp_path):
+    monkeypatch.setitem(RULES, "perceptron", HalfSteps)
+    X, y = [["a", "b"], ["b", "a"], ["a"]], [["X", "Y"], ["Y", "X"], ["X"]]
+    for config in (
+        Greedy(rule="perceptron", epochs=2),
+        EasiestFirstTagger(rule="perceptron", epochs=2),
+        BeamTagger(rule="perceptron", epochs=2),
+    ):
+        assert Tagger(config, folds=0).fit(X, y).predict(X) == y
+    monkeypatch.setitem(RULES, "pa", HalfSteps)
+    with pytest.raises(ConfigError, match="HalfSteps has no native epoch, which training from a cache needs"):
+        Tagger(MiraTagger(rule="pa"), folds=0).fit(X, y, cache=tmp_path / "cache")
 
 
 def test_a_passive_aggressive_step_reaches_the_margin_and_no_further():

@@ -11,7 +11,6 @@ from chaffinch.evaluate import CONVENTIONS, SCHEMES
 from chaffinch.evaluate.evaluation import Evaluation, description, evaluate_files, p_text, title_of, verdict
 from chaffinch.evaluate.page import page
 from chaffinch.evaluate.tags import AUTO
-from chaffinch.evaluate.trees import TreeScores
 from chaffinch.files import display_name, refuse_unwritable, writing_text
 from chaffinch.kinds import KINDS
 from chaffinch.knobs import LARGEST
@@ -102,12 +101,6 @@ def command(
         console.err.print(f"Report: {display_name(html)}")
 
 
-WITHOUT_PROBABILITIES = (
-    "Trees carry no probabilities, so there is no calibration error. chaffinch train prints the calibration error of "
-    "phrases on held-out trees; predict --marginals lists phrases with their probabilities."
-)
-
-
 def _print(evaluation: Evaluation) -> None:
     out = console.out
     out.print(description(evaluation), style="bold")
@@ -128,8 +121,8 @@ def _print(evaluation: Evaluation) -> None:
         head.add_row("expected calibration error", f"{found['error']:.4f}", f"probabilities of {answers}")
         head.add_row("Brier score", f"{found['brier']:.4f}", "")
     out.print(head)
-    if isinstance(evaluation.scores, TreeScores):
-        out.print(WITHOUT_PROBABILITIES, soft_wrap=True)
+    if evaluation.outputs.remark is not None:
+        out.print(evaluation.outputs.remark, soft_wrap=True)
     if evaluation.comparison is not None:
         _print_comparison(evaluation)
     _print_classes(evaluation)

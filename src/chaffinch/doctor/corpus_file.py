@@ -13,6 +13,7 @@ from chaffinch.corpus.losses import Losses
 from chaffinch.doctor.finding import ERROR, HINT, Finding
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import display_name
+from chaffinch.kinds import KINDS
 from chaffinch.knobs import knobs
 from chaffinch.text.document import LABEL, Document
 from chaffinch.text.schemes import Scheme, scheme_of
@@ -118,6 +119,12 @@ def read_corpus(path: str | Path, told: Mapping[str, str | None] | None = None) 
     told: options of the reader (``label``, ``text``, ``label_separator``); refused if it has no such option
     """
     path = Path(path)
+    own = next((kind for kind in KINDS if not kind.detected and kind.holds(path)), None)
+    if own is not None:
+        raise DataError(
+            f"{display_name(path)}: holds {own.plural}, which the doctor cannot examine; give it a corpus in one of "
+            "the formats of chaffinch convert"
+        )
     wanted: dict[str, Any] = {k: v for k, v in (told or {}).items() if v is not None}
     chosen = source_format(path, wanted)
     known = set() if chosen.options is None else {k.name for k in knobs(chosen.options)}

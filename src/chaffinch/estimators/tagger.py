@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from chaffinch import modelfile
 from chaffinch.cache import Cache
@@ -66,7 +66,7 @@ class Tagger(TagLearning):
     [['DET', 'NOUN', 'VERB']]
     """
 
-    task = None
+    task: ClassVar[str | None] = None
 
     def __init__(
         self,

@@ -99,6 +99,7 @@ class LinkOutputs(DocumentOutputs):
     """Sentence pairs with links."""
 
     task = "links"
+    sizes = ("pairs",)
     headline = ("aer", "link.precision", "link.recall", "link.f1")
 
     @classmethod

@@ -118,6 +118,7 @@ class LabelOutputs(DocumentOutputs):
     """Documents with one label each."""
 
     task = "documents"
+    sizes = ("documents",)
     headline = ("accuracy", "macro_f1", "weighted_f1")
     in_one_file = True
 

@@ -182,8 +182,7 @@ def p_text(p: float) -> str:
 def description(evaluation: Evaluation) -> str:
     """The size of the scored data and the convention: "1,094 sentences, 26,131 tokens; spans by conlleval"."""
     scores = evaluation.scores.as_dict()
-    counted = ("sentences", "tokens", "documents", "trees", "pairs", "lists")
-    sizes = ", ".join(f"{scores[name]:,} {name}" for name in counted if name in scores)
+    sizes = ", ".join(f"{scores[name]:,} {name}" for name in evaluation.outputs.sizes)
     convention = evaluation.outputs.convention(evaluation.rules)
     if convention is None:
         return sizes

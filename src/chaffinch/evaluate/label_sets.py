@@ -98,6 +98,7 @@ class LabelSetOutputs(DocumentOutputs):
     """Documents with any number of labels each."""
 
     task = "label-sets"
+    sizes = ("documents",)
     headline = ("micro_f1", "macro_f1", "accuracy")
     in_one_file = True
 

@@ -74,11 +74,15 @@ class Outputs(ABC):
     """Gold and one or two outputs for the same text, of one task.
 
     task:     its name                        headline: the keys of the scores at the top of a report, in order
+    sizes:    the keys of the scores that count the scored data: sentences, tokens
     names:    the names of gold and outputs in messages
+    remark:   a sentence below the scores in a report
     """
 
     task: ClassVar[str]
     headline: ClassVar[tuple[str, ...]]
+    sizes: ClassVar[tuple[str, ...]]
+    remark: ClassVar[str | None] = None
     names: tuple[str, ...]
 
     @classmethod

@@ -77,6 +77,7 @@ class SpanOutputs(DocumentOutputs):
     """Texts with spans."""
 
     task = "spans"
+    sizes = ("documents",)
     headline = (
         "span.micro.f1",
         "span.micro.precision",

@@ -38,6 +38,7 @@ class TagOutputs(Outputs):
     """Tokens with gold tags and one or two columns of predicted ones, as ids into one label list."""
 
     task = "tags"
+    sizes = ("sentences", "tokens")
     headline = (
         "span.micro.f1",
         "span.micro.precision",

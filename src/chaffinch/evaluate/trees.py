@@ -153,6 +153,11 @@ class TreeOutputs(DocumentOutputs):
     """Sentences with parse trees."""
 
     task = "trees"
+    sizes = ("trees",)
+    remark = (
+        "Trees carry no probabilities, so there is no calibration error. chaffinch train prints the calibration error "
+        "of phrases on held-out trees; predict --marginals lists phrases with their probabilities."
+    )
     headline = ("bracket.f1", "bracket.precision", "bracket.recall", "exact_match", "tag_accuracy")
     same_text = False
 

@@ -201,6 +201,11 @@ class Kind(ABC):
         return found
 
     @property
+    def detected(self) -> bool:
+        """Whether its files are corpora of a known format; False: files of its own."""
+        return all(one.detected for one in self.outputs)
+
+    @property
     def model_name(self) -> str:
         """The name of its models in messages, with an article."""
         name = self.estimator.__name__.lower()

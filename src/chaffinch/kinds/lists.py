@@ -77,6 +77,7 @@ class ListOutputs(Outputs):
     """Lists with losses, and the places that one or two systems chose."""
 
     task = "lists"
+    sizes = ("lists",)
     headline = ("best_chosen", "loss", "loss.base", "loss.oracle")
     detected = False
 

@@ -140,6 +140,11 @@ def fits_tree(_learner: Any, problem: Problem) -> bool:
     return isinstance(problem.examples, TreeExamples) and problem.cost is None and not problem.scorer.w.any()
 
 
+def fits_tree_perceptron(learner: OnlineLearner, problem: Problem) -> bool:
+    """Whether the core has the rule, and the problem fits."""
+    return learner.in_core and fits_tree(learner, problem)
+
+
 def adagrad_passes(learner: AdaGrad, problem: Problem, _threads: int, _state: State | None) -> Iterator[Pass]:
     """Epochs of AdaGrad, with a rate for each weight."""
     rule = {"rate": learner.rate, "start": learner.start, "dropout": learner.dropout, "seed": learner.seed}
@@ -185,10 +190,15 @@ def _tree_passes(learner: Any, problem: Problem, **rule: Any) -> Iterator[Pass]:
 # -- incremental search: greedy, easiest-first or beam ---------------------------------------------------------------
 
 
-def fits_search(_learner: SearchLearner, problem: Problem) -> bool:
-    """Whether weights start at zero, and examples are stored end to end with equal weights."""
+def fits_search(learner: SearchLearner, problem: Problem) -> bool:
+    """Whether the core has the rule, weights start at zero, and examples are stored end to end with equal weights."""
     scorer = problem.scorer
-    plain = problem.weight is None and problem.cost is None and isinstance(problem.examples, ContextExamples)
+    plain = (
+        learner.rule.in_core
+        and problem.weight is None
+        and problem.cost is None
+        and isinstance(problem.examples, ContextExamples)
+    )
     return plain and not scorer.unary.any() and not scorer.context.any()
 
 
@@ -308,7 +318,7 @@ ROWS: dict[tuple[type, type, type], Native] = {
     (Chain, Linear, OneSlack): Native(native_chain.one_slack_passes, native_chain.fits_cutting_planes),
     (Matching, FeatureScorer, FrankWolfe): _MATCHING,
     (FertileMatching, FeatureScorer, FrankWolfe): _MATCHING,
-    (SpanTree, Linear, Perceptron): Native(perceptron_passes, fits_tree),
+    (SpanTree, Linear, Perceptron): Native(perceptron_passes, fits_tree_perceptron),
     (SpanTree, Linear, AdaGrad): Native(adagrad_passes, fits_tree),
 }
 

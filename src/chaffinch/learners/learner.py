@@ -29,11 +29,13 @@ FUSED: dict[tuple[type, type, type], Native] = {}
 
 
 def native(learner: "Learner", problem: Problem) -> Native | None:
-    """The row for a problem, by the learner's type or its nearest base class."""
+    """The row for a problem, by the learner's type or its nearest base class up to the one that defines ``generic``."""
     for kind in type(learner).__mro__:
         row = FUSED.get((type(problem.structure), type(problem.scorer), kind))
         if row is not None:
             return row if row.fits(learner, problem) else None
+        if "generic" in vars(kind):
+            return None
     return None
 
 

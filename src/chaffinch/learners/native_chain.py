@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import _core
+from chaffinch.errors import ConfigError
 from chaffinch.learners.cutting_plane import INNER, LONGEST, SHARE, NSlack, OneSlack
 from chaffinch.learners.examples import DenseExamples, MonomialExamples, SentenceExamples
 from chaffinch.learners.frank_wolfe import FrankWolfe
@@ -20,10 +21,13 @@ from chaffinch.scorers.monomials import MonomialScorer
 # -- online -------------------------------------------------------------------------------------------------------
 
 
-def fits_online(_learner: OnlineLearner, problem: Problem) -> bool:
-    """Whether weights are linear and start at zero, and examples are stored end to end with equal weights."""
+def fits_online(learner: OnlineLearner, problem: Problem) -> bool:
+    """Whether the core has the rule, weights are linear and start at zero, and examples are stored end to end with
+    equal weights.
+    """
     return (
-        type(problem.examples) is SentenceExamples
+        learner.in_core
+        and type(problem.examples) is SentenceExamples
         and problem.structure.order == 1
         and problem.weight is None
         and problem.cost is None
@@ -46,7 +50,11 @@ def online_passes(
 
 
 def chain_trainer(learner: OnlineLearner, problem: Problem) -> _core.ChainTrainer:
-    """The core's trainer of a first-order chain by an online rule."""
+    """The core's trainer of a first-order chain by an online rule; ConfigError if the core does not have the rule."""
+    if not learner.in_core:
+        raise ConfigError(
+            f"{type(learner).__name__} has no native epoch, which training from a cache needs; train in memory"
+        )
     data = problem.examples
     return _core.ChainTrainer(
         data.sentences,

@@ -30,7 +30,11 @@ Move = Callable[[Any, Any, list[Mistake], float], None]
 
 @dataclass(frozen=True, kw_only=True)
 class OnlineLearner(Learner):
-    """What the update rules share: epochs in an order that depends on the seed, and averaging."""
+    """What the update rules share: epochs in an order that depends on the seed, and averaging.
+
+    rule:      the core's name of the rule; a class without a name of its own, subclasses included, runs in Python
+    augmented: whether the search adds the cost to the score
+    """
 
     epochs: int = knob(10, "passes over the training data", low=1)
     seed: int = knob(0, "seed of the order of the examples", low=0)
@@ -39,6 +43,11 @@ class OnlineLearner(Learner):
 
     rule: ClassVar[str] = ""
     augmented: ClassVar[bool] = False
+
+    @property
+    def in_core(self) -> bool:
+        """Whether the core has this rule."""
+        return bool(vars(type(self)).get("rule"))
 
     def amount(self) -> float:
         """The parameter of the rule, such as its largest step."""

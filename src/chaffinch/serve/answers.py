@@ -55,8 +55,8 @@ class Answering(ABC):
     corrected: ClassVar[bool] = False
     gold_labels: ClassVar[bool] = False
 
-    def refusal(self, format: str) -> str | None:
-        """Why its models cannot use files of a format; None: they can."""
+    def refusal(self, format: str | None) -> str | None:
+        """Why its models cannot use files of a format (None: of a kind without formats); None: they can."""
         return None
 
     # -- the model

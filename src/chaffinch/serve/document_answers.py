@@ -25,7 +25,7 @@ class DocumentAnswering(Answering):
     corrected = True
     gold_labels = True
 
-    def refusal(self, format: str) -> str | None:
+    def refusal(self, format: str | None) -> str | None:
         """Files with a tag for each word do not suit classifiers."""
         return "has tags of words, but classifiers label texts" if format in WITH_TAGS else None
 

@@ -75,7 +75,7 @@ class DataPool:
         from chaffinch.doctor.label_errors import label_errors
 
         found: dict[int, str] = {}
-        if self.test.labelled:
+        if self.test.labelled and self.kind.detected:
             file = CorpusFile(self.path, detect(self.path).name, self.test.documents)
             for finding in label_errors([file], threads=1):
                 if finding.row is not None:

@@ -61,7 +61,7 @@ class ServedModel:
 
     def told_of(self, path: Path) -> dict[str, str]:
         """The options that the reader of a file has."""
-        if not self.told:
+        if not self.told or not self.kind.detected:
             return {}
         known = reader_options(path, detect(path).name)
         return {name: value for name, value in self.told.items() if name in known}
@@ -155,14 +155,15 @@ def served_models(
         owner, path = _owner(given, found)
         owner.train = (*owner.train, path)
     files = [*data, *(path for owner in found.values() for path in owner.train)]
+    formats = {path: detect(path).name for path in files if kind_of_file(path).detected}
     for name in told or {}:
-        if files and not any(name in reader_options(path, detect(path).name) for path in files):
+        if files and not any(name in reader_options(path, format) for path, format in formats.items()):
             flag = f"--{name.replace('_', '-')}"
             raise ConfigError(f"{flag}: no reader of the files has this option: {', '.join(map(str, files))}")
     for path in data:
         faults, kind = [], kind_of_file(path)
         able = [model for model in found.values() if model.kind is kind]
-        refusals = [model.answering.refusal(detect(path).name) for model in found.values()]
+        refusals = [model.answering.refusal(formats.get(path)) for model in found.values()]
         if all(refusals):
             raise DataError(f"{path}: {refusals[0]}: serve a model that reads this file, or leave it out")
         able = able or list(found.values())
