@@ -11,7 +11,7 @@ from scipy.stats import t as student
 
 import chaffinch
 from chaffinch import Tagger, corpus
-from chaffinch.active import STRATEGIES, choose, choose_centres, queued, simulate, started
+from chaffinch.active import STRATEGIES, choose, choose_centres, choose_queue, simulate, start_queue
 from chaffinch.active.choice import Pool
 from chaffinch.active.simulation import Curve, Simulation
 from chaffinch.active.vectors import clusters, density, points
@@ -43,7 +43,7 @@ def test_every_strategy_gives_different_rows_of_the_pool_the_same_for_a_seed(
 
 @given(texts, st.integers(1, 12), st.integers(0, 5))
 def test_a_queue_has_an_audit_row_in_five_and_no_row_twice(some: list[str], n: int, audit: int) -> None:
-    for queue in (queued(some, np.zeros(len(some)), n, "doubt", 1, audit), started(some, n, 1, audit)):
+    for queue in (choose_queue(some, np.zeros(len(some)), n, "doubt", 1, audit), start_queue(some, n, 1, audit)):
         numbers = [row.number for row in queue.rows]
         assert len(set(numbers)) == len(numbers) <= n
         assert len(queue.audit) == (min(len(some), n // audit) if audit else 0)
@@ -53,7 +53,7 @@ def test_audit_rows_are_drawn_uniformly() -> None:
     some = [f"word{i} {'tea' * (i % 2)}" for i in range(10)]
     counts = np.zeros(10)
     for seed in range(600):
-        queue = queued(some, np.arange(10.0), 5, "doubt", seed)
+        queue = choose_queue(some, np.arange(10.0), 5, "doubt", seed)
         counts[[queue.rows[i].number for i in queue.audit]] += 1
     assert counts.sum() == 600
     assert (np.abs(counts - 60) < 4.5 * np.sqrt(60 * 0.9)).all()
@@ -97,7 +97,7 @@ def test_projected_angles_are_near_those_of_the_words() -> None:
 
 
 def test_texts_without_words_are_all_alike() -> None:
-    assert len(queued(["...", "!!", "?"], np.zeros(3), 2, "typical", 0).rows) == 2
+    assert len(choose_queue(["...", "!!", "?"], np.zeros(3), 2, "typical", 0).rows) == 2
 
 
 def test_unknown_strategies_are_refused() -> None:

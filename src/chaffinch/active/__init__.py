@@ -1,7 +1,7 @@
 """Unlabelled rows: which to label next, whether active learning pays, and whether a model may label them itself."""
 
 from chaffinch.active.choice import STRATEGIES, Chosen, choose, choose_centres
-from chaffinch.active.queue import Queue, QueueRow, queued, started
+from chaffinch.active.queue import Queue, QueueRow, choose_queue, start_queue
 from chaffinch.active.self_training import SelfTraining, self_train
 from chaffinch.active.simulation import Curve, Simulation, simulate
 
@@ -15,8 +15,8 @@ __all__ = [
     "Simulation",
     "choose",
     "choose_centres",
-    "queued",
+    "choose_queue",
     "self_train",
     "simulate",
-    "started",
+    "start_queue",
 ]

@@ -34,14 +34,14 @@ class Queue:
         return [i for i, row in enumerate(self.rows) if row.chosen == "audit"]
 
 
-def queued(
+def choose_queue(
     texts: Sequence[str], doubt: NDArray[np.float64], n: int, strategy: str, seed: int, audit: int = AUDIT
 ) -> Queue:
     """The next n rows: one in ``audit`` drawn at random from the whole pool, the others by a strategy.
 
     ``audit`` = 0: none is drawn at random.
 
-    >>> made = queued(["a b", "c d", "e f", "g h", "i j", "k l"], np.arange(6.0), 5, "doubt", 0)
+    >>> made = choose_queue(["a b", "c d", "e f", "g h", "i j", "k l"], np.arange(6.0), 5, "doubt", 0)
     >>> [row.chosen for row in made.rows], made.rows[0].number
     (['doubt', 'doubt', 'doubt', 'doubt', 'audit'], 5)
     """
@@ -55,7 +55,7 @@ def queued(
     )
 
 
-def started(texts: Sequence[str], n: int, seed: int, audit: int = AUDIT) -> Queue:
+def start_queue(texts: Sequence[str], n: int, seed: int, audit: int = AUDIT) -> Queue:
     """The first n rows of a pool without a model: the centres of its clusters, and the audit set."""
     drawn = _drawn(len(texts), n, seed, audit)
     rest = [i for i in range(len(texts)) if i not in set(drawn)]

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from chaffinch.active import STRATEGIES, Queue, queued, started
+from chaffinch.active import STRATEGIES, Queue, choose_queue, start_queue
 from chaffinch.active.queue import AUDIT
 from chaffinch.cli.console import err
 from chaffinch.corpus import FORMATS, detect, read, write
@@ -109,7 +109,7 @@ def command(
         texts = kind.texts(corpus)
         if not texts:
             raise DataError(f"{display_name(pool)}: has no row to choose from")
-        queue = queued(texts, kind.uncertainty(model, corpus), n, strategy or kind.strategy, seed, audit)
+        queue = choose_queue(texts, kind.uncertainty(model, corpus), n, strategy or kind.strategy, seed, audit)
         for path, places in _files(queue, output, audit_file):
             kind.predict(
                 model,
@@ -153,7 +153,7 @@ def _start(
     documents = list(read(pool, from_format, **({} if text is None else {"text": text})))
     if not documents:
         raise DataError(f"{display_name(pool)}: has no row to choose from")
-    queue = started([d.text for d in documents], n, seed, audit)
+    queue = start_queue([d.text for d in documents], n, seed, audit)
     for path, places in _files(queue, output, audit_file):
         chosen = []
         for i in places:

@@ -293,7 +293,7 @@ class _Race:
         """The predictions of the first folds; None if the candidate cannot be trained on one of them."""
         folds = self._folds.setdefault(candidate, [])
         while len(folds) < count:
-            one = self._trained(candidate, len(folds))
+            one = self._train_fold(candidate, len(folds))
             if one is None:
                 return None
             folds.append(one)
@@ -333,7 +333,7 @@ class _Race:
         )
         return self.spent + more <= BUDGET * one
 
-    def _trained(self, candidate: TagCandidate, k: int) -> _Fold | None:
+    def _train_fold(self, candidate: TagCandidate, k: int) -> _Fold | None:
         """A model of the other folds, and its counts of fold k."""
         learnt, left = self.parts[k]
         config = self.config

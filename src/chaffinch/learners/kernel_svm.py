@@ -88,7 +88,7 @@ class KernelSvm(MarginChoice, Learner):
         for first in range(0, len(full), at_once):
             some = full[first : first + at_once]
             if data.rows.fits:
-                found_all, objectives = self._solved_together(problem, *zip(*map(signed, some), strict=True))
+                found_all, objectives = self._solve_together(problem, *zip(*map(signed, some), strict=True))
             else:
                 *_, (alone, primal, dual, bias) = self._solving(problem, *signed(some[0]))
                 found_all, objectives = [alone], np.array([[primal, dual, bias]])
@@ -117,7 +117,7 @@ class KernelSvm(MarginChoice, Learner):
             totals += primal, dual
             yield Pass(label + 1, _objectives(*totals), machine if label == labels[-1] else None, data.Y)
 
-    def _solved_together(
+    def _solve_together(
         self,
         problem: Problem,
         members: tuple[NDArray[np.int64], ...],

@@ -55,14 +55,14 @@ class MaximumLikelihood(Learner):
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
         """The steps of L-BFGS; each computes the loss example by example."""
-        return minimising(self, problem, partial(_examples, problem))
+        return minimise(self, problem, partial(_examples, problem))
 
 
 def likelihood_of_lists(
     learner: MaximumLikelihood, problem: Problem, _threads: int, _state: State | None
 ) -> Iterator[Pass]:
     """The steps for lists of candidates that are stored end to end: the softmax of all lists at once."""
-    return minimising(learner, problem, partial(_lists, problem))
+    return minimise(learner, problem, partial(_lists, problem))
 
 
 def fits_lists(_learner: Any, problem: Problem) -> bool:
@@ -103,7 +103,7 @@ class ExpectedLoss(Learner):
             gradient.update(every, Parts(choice=slope))
             return risk
 
-        return minimising(self, problem, loss)
+        return minimise(self, problem, loss)
 
 
 def expected_loss(
@@ -118,7 +118,7 @@ def expected_loss(
     return float((weight * risk).sum()), slope * np.repeat(weight, sizes)
 
 
-def minimising(learner: MaximumLikelihood | ExpectedLoss, problem: Problem, loss: Loss) -> Iterator[Pass]:
+def minimise(learner: MaximumLikelihood | ExpectedLoss, problem: Problem, loss: Loss) -> Iterator[Pass]:
     """Steps of L-BFGS until two in a row lower the value by less than the tolerance, as a fraction of it."""
     w = problem.scorer.w.astype(np.float32)
     known, l2 = w.astype(np.float64), learner.l2

@@ -138,10 +138,10 @@ def weights_of_parts(
     build = SOLVERS.get(type(learner))
     if build is None or learner.gap is not None or getattr(learner, "folds", 0) > 0:
         return None
-    return _trained_parts(learner, problem, parts, threads, build(learner, problem, threads))
+    return _train_parts(learner, problem, parts, threads, build(learner, problem, threads))
 
 
-def _trained_parts(
+def _train_parts(
     learner: Any, problem: Problem, parts: Sequence[Order], threads: int, dual: _Dual
 ) -> Iterator[NDArray[np.float32]]:
     data: DocumentExamples = problem.examples

@@ -51,7 +51,7 @@ from chaffinch.recipes.encoding import (
 )
 from chaffinch.recipes.recipe import Change, Recipe, TaggingTask, Trained
 from chaffinch.recipes.rules import LabelRules
-from chaffinch.recipes.second_pass import second_templates, trained_twice
+from chaffinch.recipes.second_pass import second_templates, train_twice
 from chaffinch.recipes.training import train_tagger
 from chaffinch.scorers import Linear
 from chaffinch.text.first_pass import MAJORITY
@@ -80,7 +80,7 @@ def train(task: TaggingTask, config: Crf) -> Trained:
         return train_once(task, config)
     if config.checkpoint is not None or task.soft is not None:
         raise ConfigError("Crf.second_pass supports neither checkpoints nor soft labels; set it to False")
-    return trained_twice(task, lambda one: train_once(one, config), config.stretch)
+    return train_twice(task, lambda one: train_once(one, config), config.stretch)
 
 
 def _learn_near(task: TaggingTask, config: Crf, start: TaggingModel) -> Trained:
@@ -112,10 +112,10 @@ def learn_on(memory: CrfMemory, change: Change, threads: int) -> Trained:
         if weight is None:
             weight = np.ones(change.fresh.n_sentences, np.float32)
         memory = memory.with_sentences(change.fresh, weight, threads)
-    return solved(memory)
+    return solve(memory)
 
 
-def solved(memory: CrfMemory) -> Trained:
+def solve(memory: CrfMemory) -> Trained:
     """The model at the optimum of a memory's sentences."""
     memory, w, gap = memory.solve()
     config = memory.config

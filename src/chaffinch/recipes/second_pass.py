@@ -24,7 +24,7 @@ from chaffinch.text.stretch import document_groups, natural_stretch
 FOLDS = 5
 
 
-def trained_twice(task: TaggingTask, once: Callable[[TaggingTask], Trained], stretch: int | None) -> Trained:
+def train_twice(task: TaggingTask, once: Callable[[TaggingTask], Trained], stretch: int | None) -> Trained:
     """Train the first model, then the second on its labels; the history is that of the second.
 
     once:    trains one model; the task of the second also has the columns ``first`` and ``majority``

@@ -27,7 +27,7 @@ from chaffinch.model.encoders import EncodedTable, IdRows, TemplateEncoder
 from chaffinch.model.incremental import IncrementalModel
 from chaffinch.model.potentials import Additive, LocallyNormalised
 from chaffinch.model.segments import SegmentModel
-from chaffinch.recipes.crf import solved
+from chaffinch.recipes.crf import solve
 from chaffinch.recipes.crf_config import Crf
 from chaffinch.recipes.crf_memory import CrfMemory, can_learn_on
 from chaffinch.recipes.quiet_direction import Shared, quiet_direction, shared_features
@@ -267,7 +267,7 @@ def corrected_chain(
     except ChaffinchError:  # the labels are in another scheme
         return None
     for c2 in PENALTIES:
-        trained = solved(replace(memory, chosen=replace(memory.chosen, c2=c2)))
+        trained = solve(replace(memory, chosen=replace(memory.chosen, c2=c2)))
         if gives_gold(trained.model, lesson, threads):
             made: TaggingModel = trained.model
             return made

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
 
-from chaffinch.active import queued
+from chaffinch.active import choose_queue
 from chaffinch.errors import DataError
 from chaffinch.serve.answers import Answer, InputRow
 from chaffinch.serve.corrections import UNDO, VERSION, Correction
@@ -168,7 +168,7 @@ def queue_of(
     if not left or not n:
         return []
     texts = [pool.rows[row].text for row in left]
-    found = queued(texts, doubts[left], min(n, len(left)), served.kind.strategy, seed)
+    found = choose_queue(texts, doubts[left], min(n, len(left)), served.kind.strategy, seed)
     rows: list[Answer] = [
         {
             "data": pool.name,

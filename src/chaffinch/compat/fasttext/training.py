@@ -92,7 +92,7 @@ def train_supervised(*args: Any, **kwargs: Any) -> FastText:
     words = Counter(word for line in lines for word in line.words)
     if not lines or not words:
         raise DataError(f"{path}: Empty vocabulary. It has no line with a label and a word.")
-    estimator = _trained(settings, given, _corpus(lines, settings))
+    estimator = _train(settings, given, _corpus(lines, settings))
     least = settings["minCount"]
     return FastText(
         estimator,
@@ -166,18 +166,18 @@ def _features(settings: Mapping[str, Any], given: Mapping[str, Any]) -> list[Tex
     return kinds
 
 
-def _trained(settings: Mapping[str, Any], given: Mapping[str, Any], train: Texts) -> Classifier:
+def _train(settings: Mapping[str, Any], given: Mapping[str, Any], train: Texts) -> Classifier:
     threads, seed = max(0, int(settings["thread"])), int(settings["seed"])
     made = Classifier(features=_features(settings, given), seed=seed, threads=threads)
     made.fit(train.texts, train.labels)
     if settings["autotuneValidationFile"]:
-        made = _tuned(made, settings, train)
+        made = _tune(made, settings, train)
     elif settings["autotuneModelSize"]:
         raise ConfigError("autotuneModelSize needs autotuneValidationFile, on which sizes are compared")
     return made
 
 
-def _tuned(made: Classifier, settings: Mapping[str, Any], train: Texts) -> Classifier:
+def _tune(made: Classifier, settings: Mapping[str, Any], train: Texts) -> Classifier:
     """The best of the chosen classifier and those of a search, on held-out lines, within the requested size."""
     if settings["autotuneMetric"] != "f1":
         raise ConfigError(f"autotuneMetric {settings['autotuneMetric']!r} is not known here; there is f1")
