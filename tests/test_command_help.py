@@ -80,6 +80,7 @@ def test_an_output_that_is_no_model_has_a_flag_of_its_own(
     assert flag in shown
     assert not {"-o", "--out", "--output"} & set(shown.split())
     if name == "cluster":
+        assert "Missing option '--clusters'." in run(name, tmp_path / "text.txt").err
         (tmp_path / "text.txt").write_text("a b a b\n")
         for old in (flag, "--out", "--output", "-o"):
             assert run(name, tmp_path / "text.txt", old, tmp_path / old).code == 0

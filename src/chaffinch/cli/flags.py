@@ -167,7 +167,12 @@ class RecipeCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse as the base class does, and store the words: help is printed before they are parsed."""
         ctx.meta[GIVEN] = list(args)
-        return super().parse_args(ctx, self._current(args))
+        try:
+            return super().parse_args(ctx, self._current(args))
+        except typer.BadParameter as e:
+            if e.param is not None and e.param_hint is None:
+                e.param_hint = [name for name in e.param.opts if name not in WAS_OUT] or None
+            raise
 
     def _current(self, words: list[str]) -> list[str]:
         """The words with old spellings of flags replaced."""
