@@ -1,5 +1,6 @@
 """chaffinch samples: what is listed, shown and written, and that the ordinary readers read it back."""
 
+import io
 import json
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from chaffinch.corpus import alignment_tsv, brackets, delimited
 from chaffinch.corpus import letters as letter_images
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.samples.letters import image
+from chaffinch.text.document import Document
 
 NAMES = list(samples.SAMPLES)
 
@@ -116,6 +118,18 @@ def test_letters_are_read_back_as_images(tmp_path):
     assert [read.word(w) for w in range(30)] == ["".join(d.columns["y"]) for d in wanted]
     for w, d in enumerate(wanted):
         assert np.array_equal(read.images(w), np.stack([image(t.text) for t in d.tokens]))
+
+
+def test_only_documents_of_the_letters_format_are_drawn_as_images():
+    def shown(document):
+        console = Console(width=120, record=True, file=io.StringIO())
+        console.print(picture(document, 120))
+        return console.export_text()
+
+    letters = samples.load("letters", n=1)[0]
+    hashes = Document.from_words([token.text for token in letters.tokens], y=letters.columns["y"])
+    assert letters.tokens[0].text not in shown(letters)
+    assert hashes.tokens[0].text in shown(hashes)
 
 
 def test_files_already_there_are_kept_unless_forced(tmp_path):

@@ -76,7 +76,7 @@ def picture(document: Document, width: int) -> RenderableType:
         return _branches(document.tree)
     if document.links is not None:
         return _linked(document, width)
-    if LABEL in document.columns and document.tokens and _is_image(document.tokens[0].text):
+    if LABEL in document.columns and document.images:
         return _written_word(document)
     if LABEL in document.columns:
         labels = document.columns[LABEL]
@@ -197,10 +197,6 @@ def _written_word(document: Document) -> Text:
 
 
 _BLOCKS = " ▄▀█"
-
-
-def _is_image(token: str) -> bool:
-    return len(token) == 32 and set(token) <= set("0123456789abcdef")
 
 
 def _colour(label: str) -> str:
