@@ -43,7 +43,10 @@ def test_every_strategy_gives_different_rows_of_the_pool_the_same_for_a_seed(
 
 @given(texts, st.integers(1, 12), st.integers(0, 5))
 def test_a_queue_has_an_audit_row_in_five_and_no_row_twice(some: list[str], n: int, audit: int) -> None:
-    for queue in (choose_queue(some, np.zeros(len(some)), n, "doubt", 1, audit), start_queue(some, n, 1, audit)):
+    for queue in (
+        choose_queue(some, np.zeros(len(some)), n, "doubt", 1, audit),
+        start_queue(some, n, 1, audit),
+    ):
         numbers = [row.number for row in queue.rows]
         assert len(set(numbers)) == len(numbers) <= n
         assert len(queue.audit) == (min(len(some), n // audit) if audit else 0)

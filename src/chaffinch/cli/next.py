@@ -109,7 +109,9 @@ def command(
         texts = kind.texts(corpus)
         if not texts:
             raise DataError(f"{display_name(pool)}: has no row to choose from")
-        queue = choose_queue(texts, kind.uncertainty(model, corpus), n, strategy or kind.strategy, seed, audit)
+        queue = choose_queue(
+            texts, kind.uncertainty(model, corpus), n, strategy or kind.strategy, seed, audit
+        )
         for path, places in _files(queue, output, audit_file):
             kind.predict(
                 model,

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch._core import Interner
+from chaffinch.corpus.annotations import PREDICTION
 from chaffinch.errors import DataError, warn_about_data
 from chaffinch.evaluate.outputs import (
-    PREDICTION,
     Classes,
     Confusions,
     DocumentOutputs,

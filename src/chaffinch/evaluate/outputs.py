@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.corpus import Format, detect, read
+from chaffinch.corpus.annotations import CONFIDENCE, PREDICTION
 from chaffinch.corpus.json_records import as_text
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.evaluate.mistakes import ErrorType
@@ -20,12 +21,6 @@ from chaffinch.evaluate.tally import Tally
 from chaffinch.files import display_name
 from chaffinch.knobs import knobs
 from chaffinch.text.document import Document
-
-# The field of a document's row that holds the prediction.
-PREDICTION = "prediction"
-
-# The field of a document's row that holds the probability of the prediction.
-CONFIDENCE = "confidence"
 
 # The separator of several labels in a cell of predictions.
 SEPARATOR = "|"

@@ -17,12 +17,11 @@ from chaffinch.estimators.classifier import Classifier
 from chaffinch.evaluate.documents import LabelOutputs
 from chaffinch.evaluate.label_sets import LabelSetOutputs
 from chaffinch.evaluate.mistakes import Pieces
-from chaffinch.evaluate.outputs import DocumentOutputs, predicted_label, predicted_labels
+from chaffinch.evaluate.outputs import DocumentOutputs, predicted_label, predicted_labels, row_place
 from chaffinch.kinds.kind import Confusion, TestSet, missed_and_invented
-from chaffinch.kinds.requests import PredictRequest, place, rows_of
+from chaffinch.kinds.requests import PredictRequest, rows_of
 from chaffinch.text.document import Document
 
-SEPARATOR = "|"  # joins several predicted labels in a cell
 # Formats that hold any field of a row; those of them that are text; those that are separated cells.
 WITH_FIELDS = ("csv", "tsv", "jsonl", "parquet")
 ON_SCREEN, DELIMITED = WITH_FIELDS[:3], WITH_FIELDS[:2]
@@ -45,7 +44,7 @@ class LabelTestSet(TestSet):
         if self.labelled and not self.several:
             for n, d in enumerate(self.documents):
                 if len(d.labels) != 1:
-                    raise DataError(f"{place(path, n, d)}: expected one label, found {len(d.labels)}")
+                    raise DataError(f"{row_place(path, n, d)}: expected one label, found {len(d.labels)}")
         self.gold = [d.labels for d in self.documents] if self.labelled else []
         self.units = len(self.documents)
 

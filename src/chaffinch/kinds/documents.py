@@ -22,13 +22,13 @@ from chaffinch.estimators.documents import labels_of
 from chaffinch.evaluate import LabelPair, LabelSets, Tally
 from chaffinch.evaluate.documents import LabelOutputs
 from chaffinch.evaluate.label_sets import LabelSetOutputs
+from chaffinch.evaluate.outputs import SEPARATOR
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.files import display_name, is_stream, writing_text
 from chaffinch.kinds.cached_documents import fit_cached_documents, needs_of_documents
 from chaffinch.kinds.corpora import Corpus
 from chaffinch.kinds.document_answers import (
     DELIMITED,
-    SEPARATOR,
     TOOLS,
     LabelTestSet,
     certain_labels,

@@ -17,6 +17,7 @@ from chaffinch.estimators.aligner import Aligner
 from chaffinch.evaluate import Tally, link_tally, score_alignments
 from chaffinch.evaluate.alignments import LinkOutputs
 from chaffinch.evaluate.mistakes import Pieces
+from chaffinch.evaluate.outputs import row_place
 from chaffinch.files import writing_text
 from chaffinch.kinds.corpora import Corpus, ExampleLists
 from chaffinch.kinds.kind import Confusion, Contents, Kind, TestSet, missed_and_invented, refuse_other_format
@@ -24,7 +25,6 @@ from chaffinch.kinds.requests import (
     ExplainRequest,
     PredictRequest,
     TrainRequest,
-    place,
     reader_options,
     rows_of,
 )
@@ -242,7 +242,7 @@ def _pairs(path: Path, format: str | None = None) -> list[Document]:
         warn_about_data(str(loss))
     for n, d in enumerate(documents):
         if d.links is None:
-            raise DataError(f"{place(path, n, d)}: has no second sentence to link to")
+            raise DataError(f"{row_place(path, n, d)}: has no second sentence to link to")
     return documents
 
 

@@ -224,8 +224,3 @@ def rows_of(path: Path, options: Mapping[str, Any]) -> list[Document]:
     if not found:
         raise DataError(f"{display_name(path)}: has no document")
     return found
-
-
-def place(path: str | Path, n: int, d: Document) -> str:
-    """``file:line`` of a row, or the number of the item in its file."""
-    return f"{display_name(path)}, item {n + 1}" if d.line is None else f"{display_name(path)}:{d.line}"

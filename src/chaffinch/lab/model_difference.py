@@ -15,11 +15,11 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import load
 from chaffinch.evaluate.evaluation import ERRORS, Evaluation, evaluated, title_of
 from chaffinch.evaluate.mistakes import NONE, Pieces, mistake_name
-from chaffinch.evaluate.outputs import Outputs, read_outputs
+from chaffinch.evaluate.outputs import Outputs, read_outputs, row_place
 from chaffinch.files import display_name, head, writing_text
 from chaffinch.kinds import KINDS, Kind, kind_of_model
 from chaffinch.kinds.kind import Confusion, TestSet
-from chaffinch.kinds.requests import COLUMN_FLAGS, place
+from chaffinch.kinds.requests import COLUMN_FLAGS
 from chaffinch.rescue import format_of
 
 # How a row's answer changed; without gold only the last applies.
@@ -271,7 +271,7 @@ def _changes(test_set: TestSet, old: Sequence[Any], new: Sequence[Any]) -> list[
         plain = {"old": test_set.plain(old[n]), "new": test_set.plain(new[n])}
         if gold is not None:
             plain = {"gold": test_set.plain(test_set.gold[n]), **plain}
-        where = place(test_set.path, n, d)
+        where = row_place(test_set.path, n, d)
         found.append(ChangedAnswer(n, where, kind, d.text, gold, before, after, gone, come, plain))
     return found
 
