@@ -4,7 +4,7 @@ The evidence compares the best matching with the best one with (or without) the 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from chaffinch.errors import DataError
 from chaffinch.model.alignment_features import ALONE, COMMON, EDGE, AlignmentFeatures
 from chaffinch.model.associations import Associations, Pair, stem
-from chaffinch.model.evidence import Columns, Decision, Explainable, Features, Question, Seen, Without
+from chaffinch.model.evidence import Columns, Decision, Explainable, Features, Question, Rule, Seen, Without
 from chaffinch.model.protocols import Packed
 from chaffinch.modelfile import ModelFile, Requirements, Saved, array, strings
 from chaffinch.scorers import FeatureScorer, PartFeatures
@@ -120,17 +120,8 @@ def _lexical_name(pair: tuple[str | None, str | None]) -> str:
 # -- evidence for links
 
 
-@dataclass(frozen=True)
-class MatchingPotentials:
-    """The potentials of a sentence pair; wanted: whether a link is required or forbidden."""
-
-    parts: Parts
-    link: Link | None = None
-    wanted: bool = False
-
-
 @dataclass(frozen=True, eq=False)
-class MatchingExample(Explainable[MatchingPotentials, Any]):
+class MatchingExample(Explainable[Parts, Any]):
     """One sentence pair: its parts with their features, the weights, and the search.
 
     structure: with ``argmax`` and ``parts``   plain: links without their kind
@@ -179,7 +170,7 @@ class MatchingExample(Explainable[MatchingPotentials, Any]):
         for link in sorted(self.plain(self.answer)) if self.link is None else [self.link]:
             yield Decision(self._link_name(link), link)
 
-    def potentials(self, without: Without) -> MatchingPotentials:
+    def potentials(self, without: Without) -> Parts:
         """w . phi of every part."""
         blocks, first = {}, 0
         for name, rows in self.parts.rows.items():
@@ -190,23 +181,16 @@ class MatchingExample(Explainable[MatchingPotentials, Any]):
                     sums[g - first] = self.features[g].without(gone)[0]
             blocks[name] = sums.reshape(self.parts.shape[name])
             first += size
-        return MatchingPotentials(Parts(**blocks))
+        return Parts(**blocks)
 
-    def forbid(
-        self, potentials: MatchingPotentials, decision: Decision, against: str | None
-    ) -> MatchingPotentials:
-        """Forbid the link if it was predicted; otherwise require it."""
-        return replace(potentials, link=decision.key, wanted=decision.key not in self.plain(self.answer))
-
-    def best(self, potentials: MatchingPotentials) -> Any:
-        """The best matching, or the best with the required link."""
-        parts, link = potentials.parts, potentials.link
-        if link is None:
-            return self.structure.argmax(parts)
-        kinds = [kind for kind in KINDS if kind in parts]
-        if not potentials.wanted:
-            return self.structure.argmax(_changed(parts, kinds, link, -np.inf))
-        forced = [self.structure.argmax(_changed(parts, [kind], link, SURE)) for kind in kinds]
+    def best(self, potentials: Parts, rule: Rule | None = None) -> Any:
+        """The best matching; given a rule, the best without its link if that was predicted, otherwise with it."""
+        if rule is None:
+            return self.structure.argmax(potentials)
+        link, kinds = rule.decision.key, [kind for kind in KINDS if kind in potentials]
+        if not rule.allows(LINKED):
+            return self.structure.argmax(_changed(potentials, kinds, link, -np.inf))
+        forced = [self.structure.argmax(_changed(potentials, [kind], link, SURE)) for kind in kinds]
         found = [y for y in forced if link in self.plain(y)]
         return found[max(range(len(found)), key=lambda n: (self.score(found[n]), n))]
 
@@ -237,7 +221,7 @@ class MatchingExample(Explainable[MatchingPotentials, Any]):
 
     @cached_property
     def _potentials(self) -> Parts:
-        return self.potentials({}).parts
+        return self.potentials({})
 
     def _part_name(self, block: str, at: int) -> str:
         e, f = self.pair

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from chaffinch._core import LinearChain
 from chaffinch.errors import ConfigError
 from chaffinch.features.symbols import Symbols
-from chaffinch.model.chain_evidence import chain_examples
+from chaffinch.model.chain_evidence import ChainExample
 from chaffinch.model.chain_weights import ChainWeights
 from chaffinch.model.distribution import posterior_labels
-from chaffinch.model.encoders import Encoder, IdRows, SymbolEncoder, TemplateEncoder
+from chaffinch.model.encoders import Encoder, IdRows, SymbolEncoder, TemplateEncoder, token_features
 from chaffinch.model.evidence import Question, TaggedSentence
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.needs import SavedNeeds, loaded_needs
@@ -214,10 +214,18 @@ class ChainModel:
     def examples(
         self, table: TokenTable, which: Sequence[int], question: Question, threads: int
     ) -> Iterator[TaggedSentence]:
-        """Features, and transitions."""
+        """Features, and transitions, of some sentences of a table, which is encoded once."""
         if self.needs:
-            return self.searched.examples(table, which, question, threads)
-        return chain_examples(self, self.source.sentence, table, which, threads)
+            yield from self.searched.examples(table, which, question, threads)
+            return
+        labels, rows = self.labels, self.encoder.rows(table, threads)
+        decided = self.decode_rows(table.ptr, rows, threads)
+        for found in token_features(self.encoder, rows, table, which):
+            y, made = decided[found.tokens], []
+            if len(y):
+                x = self.source.sentence(found, labels)
+                made = [ChainExample(x, labels, found.words, y, self.temperature)]
+            yield TaggedSentence([labels.outer[i] for i in y.tolist()], made)
 
     @property
     def widths(self) -> tuple[int, ...]:

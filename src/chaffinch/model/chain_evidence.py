@@ -3,38 +3,31 @@
 score(y) - score(y') = sum over the parts of y or y' that are not parts of both
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
-from chaffinch.model.encoders import Encoder, IdRows, TokenFeatures, token_features
 from chaffinch.model.evidence import (
-    HERE,
     Columns,
     Decision,
-    Explainable,
     Features,
     Named,
-    Offsets,
-    Question,
-    TaggedSentence,
+    Rule,
+    SentenceExample,
+    Table,
     Term,
     Without,
+    token_groups,
 )
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.temperature import tempered
 from chaffinch.structures import Chain, Parts
-from chaffinch.text.table import TokenTable
 
 Labels = NDArray[np.int32]
-Weights = Sequence[NDArray[np.float64]]
-Scored = Callable[[Without, slice], Parts]
-LabelTerms = Callable[[Sequence[int], int], Iterable[tuple[str, float] | tuple[str, float, Offsets]]]
 START, END = "start", "end"
 LONG = 64  # sentences of at least this many tokens are searched only near each change
 MOST = 1000  # maximum number of features of a token that are listed one by one
@@ -47,79 +40,26 @@ class ChainScores:
     weights: of each token, float64 [features, Y]
     names:   names of features, given the token and their rows in its weights
     scored:  the potentials of a slice of the tokens, with some features removed
-    terms:   the contributions of labels at position t, given all labels: names, weights and offsets if not (0,)
+    terms:   the contributions of labels at position t, given all labels
     whole:   restores every potential that pruning removed; None if nothing is pruned
     fixed:   features cannot be removed one by one
     """
 
     chain: Chain
-    weights: Weights
+    weights: Sequence[Table]
     names: Callable[[int, NDArray[np.int64]], Sequence[Named]]
-    scored: Scored
-    terms: LabelTerms
+    scored: Callable[[Without, slice], Parts]
+    terms: Callable[[Sequence[int], int], list[Term]]
     whole: Callable[[], Parts] | None = None
     fixed: bool = False
 
 
-class ExplainedChain(Protocol):
-    """A chain model: its encoder, and the labels that it gives."""
-
-    @property
-    def encoder(self) -> Encoder:
-        """Tokens to features."""
-        ...
-
-    @property
-    def labels(self) -> LabelSet:
-        """The labels."""
-        ...
-
-    @property
-    def temperature(self) -> float:
-        """The temperature of the probabilities."""
-        ...
-
-    def decode_rows(self, ptr: NDArray[np.int64], rows: IdRows, threads: int) -> Labels:
-        """The outer label of every token; ptr: the bounds of sentences."""
-        ...
-
-
-def chain_examples(
-    model: ExplainedChain,
-    scores: Callable[[TokenFeatures, LabelSet], ChainScores],
-    table: TokenTable,
-    which: Sequence[int],
-    threads: int,
-) -> Iterator[TaggedSentence]:
-    """Some sentences of a table, which is encoded once; scores: computes the scores of one sentence."""
-    rows = model.encoder.rows(table, threads)
-    decided = model.decode_rows(table.ptr, rows, threads)
-    for found in token_features(model.encoder, rows, table, which):
-        mine = decided[found.tokens]
-        made = []
-        if len(mine):
-            x = scores(found, model.labels)
-            made = [ChainExample(x, model.labels, found.words, mine, model.temperature)]
-        yield TaggedSentence([model.labels.outer[i] for i in mine.tolist()], made)
-
-
-@dataclass(frozen=True)
-class ChainPotentials:
-    """The potentials of a sentence as changes to the model's, so that only changed tokens are searched.
-
-    removed: features     token, allowed: a token with its allowed labels
-    whole:   restore the labels that pruning removed
-    """
-
-    removed: Without
-    token: int | None = None
-    allowed: NDArray[np.bool_] | None = None
-    whole: bool = False
-
-
 @dataclass(frozen=True, eq=False)
-class ChainExample(Explainable[ChainPotentials, Labels]):
-    """A sentence of a chain. decided: the outer labels that the model gave [T]."""
+class ChainExample(SentenceExample[Without, Labels]):
+    """A sentence of a chain. decided: the outer labels that the model gave [T].
+
+    Its potentials are the removed features: only the potentials of changed tokens are computed.
+    """
 
     x: ChainScores
     labels: LabelSet
@@ -131,6 +71,11 @@ class ChainExample(Explainable[ChainPotentials, Labels]):
     def removable(self) -> bool:
         """Whether features can be removed: not if they are multiplied with each other."""
         return not self.x.fixed
+
+    @property
+    def reach(self) -> int:
+        """The order of the chain."""
+        return self.x.chain.order
 
     @cached_property
     def answer(self) -> Labels:
@@ -146,40 +91,26 @@ class ChainExample(Explainable[ChainPotentials, Labels]):
     @cached_property
     def features(self) -> list[Features]:
         """The features of each token."""
-        return [
-            Features(w, lambda rows, t=t: self.x.names(t, rows), t, most=MOST)  # type: ignore[misc]
-            for t, w in enumerate(self.x.weights)
-        ]
+        return token_groups(self.x.weights, self.x.names, MOST)
 
-    def decisions(self, question: Question) -> Iterator[Decision]:
-        """The tokens in question."""
-        for t in question.checked(self.labels.outer).tokens(len(self.words)):
-            yield Decision(self.words[t], place=t)
+    def potentials(self, without: Without) -> Without:
+        """The removed features."""
+        return without
 
-    def potentials(self, without: Without) -> ChainPotentials:
-        """The change; potentials are computed when they are searched."""
-        return ChainPotentials(without)
+    def best(self, potentials: Without, rule: Rule | None = None) -> Labels | None:
+        """Viterbi over all tokens, or over the changed ones if the sentence is long.
 
-    def forbid(self, potentials: ChainPotentials, decision: Decision, against: str | None) -> ChainPotentials:
-        """Forbid the answer, or force ``against``, at one token."""
-        t, outer_of = decision.place, self.labels.outer_of
-        here = (
-            outer_of != self.decided[t] if against is None else outer_of == self.labels.outer.index(against)
-        )
-        return replace(potentials, token=t, allowed=here)
-
-    def best(self, potentials: ChainPotentials) -> Labels | None:
-        """Viterbi over all tokens, or over the changed ones if the sentence is long."""
-        p = potentials
+        If pruning left no label that the rule allows, the best of the pruned ones.
+        """
         try:
             if self._messages is not None:
-                return self._in_stretch(p, self._messages)
-            every = self.x.whole() if p.whole and self.x.whole is not None else self._scored(p.removed)
-            mask = None
-            if p.token is not None and p.allowed is not None:
-                mask = np.ones((len(self.words), self.x.chain.Y), bool)
-                mask[p.token] = p.allowed
-            return self.x.chain.argmax(every, allowed=mask)
+                return self._in_stretch(potentials, rule, self._messages)
+            return self._argmax(self._scored(potentials), rule)
+        except DataError:
+            if rule is None or self.x.whole is None:
+                return None
+        try:
+            return self._argmax(self.x.whole(), rule)
         except DataError:
             return None
 
@@ -193,46 +124,25 @@ class ChainExample(Explainable[ChainPotentials, Labels]):
         ends = sum(float(potentials[k][y[t]]) for k, t in (("start", 0), ("end", -1)) if k in potentials)
         return float(potentials["unary"][np.arange(len(y)), y].sum() + pairs.sum()) + ends
 
-    def rival(self, decision: Decision, against: str | None) -> Labels | None:
-        """The rival; if pruning left no other label, the best of the pruned ones."""
-        asked = self.forbid(self.potentials({}), decision, against)
-        found = self.best(asked)
-        return self.best(replace(asked, whole=True)) if found is None and self.x.whole is not None else found
-
     def columns(self, y: Labels) -> Columns:
         """The labels."""
         return y.astype(np.int64)
-
-    def near(self, changed: Columns) -> list[int]:
-        """The tokens for which a label that they are scored with differs."""
-        after = {t + back for t in changed.tolist() for back in range(self.x.chain.order + 1)}
-        return sorted(t for t in after if t < len(self.words))
 
     def terms(self, y: Labels, near: Sequence[int] | None) -> list[Term]:
         """Pairs and triples of labels, and other terms of labels."""
         labels = y.tolist()
         return [
-            Term(name, weight, t, offsets=more[0] if more else HERE)
-            for t in (range(len(labels)) if near is None else near)
-            for name, weight, *more in self.x.terms(labels, t)
+            term for t in (range(len(labels)) if near is None else near) for term in self.x.terms(labels, t)
         ]
 
-    def own(self, decision: Decision) -> Columns:
-        """The token itself."""
-        return np.array([decision.place], np.int64)
-
-    def wording(self, y: Labels, decision: Decision) -> str:
-        """The outer label."""
-        assert decision.place is not None
-        return self.labels.outer[self.labels.outer_of[y[decision.place]]]
+    def tags(self, y: Labels) -> Sequence[str]:
+        """The outer labels."""
+        tags: list[str] = self._spelling[y].tolist()
+        return tags
 
     def probability(self, said: str, decision: Decision) -> float:
         """The marginal probability, by forward-backward."""
         return float(self._p[decision.place, self.labels.outer.index(said)])
-
-    def spelt(self, y: Labels) -> tuple[str, ...]:
-        """All labels."""
-        return tuple(self._spelling[y].tolist())
 
     def note(self, decision: Decision, rival: Labels | None, against: str | None) -> str:
         """A note if pruning removed the rival."""
@@ -263,20 +173,30 @@ class ChainExample(Explainable[ChainPotentials, Labels]):
     def _scored(self, without: Without) -> Parts:
         return self.x.scored(without, slice(0, len(self.words)))
 
-    def _in_stretch(self, p: ChainPotentials, messages: "ChainMessages") -> Labels:
+    def _argmax(self, parts: Parts, rule: Rule | None) -> Labels:
+        mask = None
+        if rule is not None:
+            mask = np.ones(parts["unary"].shape, bool)
+            mask[rule.decision.place] = self._allowed(rule)
+        return self.x.chain.argmax(parts, allowed=mask)
+
+    def _allowed(self, rule: Rule) -> NDArray[np.bool_]:
+        """Which inner labels a rule allows at its token."""
+        return np.array([rule.allows(label) for label in self.labels.outer])[self.labels.outer_of]
+
+    def _in_stretch(self, removed: Without, rule: Rule | None, messages: "ChainMessages") -> Labels:
         """The best labelling, found from the unchanged sentence's by searching near the changed tokens."""
-        changed = [*p.removed, *([] if p.token is None else [p.token])]
-        y = self.answer
+        place = None if rule is None else rule.decision.place
+        changed = [*removed, *(() if place is None else (place,))]
         if not changed:
-            return y
+            return self.answer
         # A pair may depend on the features of its second token: one more token before is searched.
         first, last = max(min(changed) - 1, 0), max(changed)
-        parts = self.x.scored(p.removed, slice(first, last + 1))
-        unary = parts["unary"]
-        if p.token is not None and p.allowed is not None:
-            unary = unary.copy()
-            unary[p.token - first, ~p.allowed] = -np.inf
-        return messages.best(self.x.chain, Parts(unary=unary, pair=parts["pair"]), first, y)
+        parts = self.x.scored(removed, slice(first, last + 1))
+        unary = parts["unary"].copy()
+        if rule is not None and place is not None:
+            unary[place - first, ~self._allowed(rule)] = -np.inf
+        return messages.best(self.x.chain, Parts(unary=unary, pair=parts["pair"]), first, self.answer)
 
 
 class ChainMessages:
@@ -332,11 +252,11 @@ class ChainMessages:
         return found
 
 
-def summing(weights: Weights) -> Callable[[Without, slice], NDArray[np.float64]]:
+def summing(weights: Sequence[Table]) -> Callable[[Without, slice], Table]:
     """The sums of the features' weights [tokens, Y], without those that are removed, of a slice of the tokens."""
     whole = np.stack([w.sum(axis=0) for w in weights]) if len(weights) else np.zeros((0, 0))
 
-    def sums(without: Without, tokens: slice) -> NDArray[np.float64]:
+    def sums(without: Without, tokens: slice) -> Table:
         found = whole[tokens].copy()
         for t, gone in without.items():
             found[t - tokens.start] = np.delete(weights[t], gone, axis=0).sum(axis=0)
@@ -345,37 +265,37 @@ def summing(weights: Weights) -> Callable[[Without, slice], NDArray[np.float64]]
     return sums
 
 
+Occurs = Callable[[int, int], bool]  # whether a block has a term at position t of T
+# Of each block: how many labels back it reads, where it occurs, and what its name has before and after the labels.
+_SHARED: Mapping[str, tuple[int, Occurs, tuple[str, ...], tuple[str, ...]]] = {
+    "start": (0, lambda t, _: t == 0, (START,), ()),
+    "pair": (1, lambda t, _: t >= 1, (), ()),
+    "first": (1, lambda t, _: t == 1, (START,), ()),
+    "last": (1, lambda t, T: 1 <= t == T - 1, (), (END,)),
+    "triple": (2, lambda t, _: t >= 2, (), ()),
+    "end": (0, lambda t, T: t == T - 1, (), (END,)),
+}
+
+
 def chain_terms(
     names: Sequence[str], blocks: Mapping[str, NDArray[np.floating]], T: int
-) -> Callable[[Sequence[int], int], list[tuple[str, float]]]:
+) -> Callable[[Sequence[int], int], list[Term]]:
     """The terms of labels in the shared blocks ``start``, ``end``, ``pair``, ``triple``, ``first`` and ``last``.
 
     >>> terms = chain_terms(["A", "B"], {"start": np.array([1.0, 2.0]), "pair": np.eye(2)}, 2)
-    >>> terms([1, 1], 0), terms([1, 1], 1)
-    ([('start → B', 2.0)], [('B → B', 1.0)])
+    >>> [(one.name, one.weight) for t in (0, 1) for one in terms([1, 1], t)]
+    [('start → B', 2.0), ('B → B', 1.0)]
     """
 
-    def terms(y: Sequence[int], t: int) -> list[tuple[str, float]]:
-        here = names[y[t]]
-        found: list[tuple[str, float]] = []
+    shared = [(blocks[name], *_SHARED[name]) for name in _SHARED if name in blocks]
 
-        def add(block: str, name: str, *at: int) -> None:
-            if block in blocks:
-                found.append((name, float(blocks[block][at])))
-
-        if t == 0:
-            add("start", f"{START} → {here}", y[0])
-        if t >= 1:
-            before = names[y[t - 1]]
-            add("pair", f"{before} → {here}", y[t - 1], y[t])
-            if t == 1:
-                add("first", f"{START} → {before} → {here}", y[0], y[1])
-            if t == T - 1:
-                add("last", f"{before} → {here} → {END}", y[t - 1], y[t])
-        if t >= 2:
-            add("triple", f"{names[y[t - 2]]} → {names[y[t - 1]]} → {here}", y[t - 2], y[t - 1], y[t])
-        if t == T - 1:
-            add("end", f"{here} → {END}", y[t])
+    def terms(y: Sequence[int], t: int) -> list[Term]:
+        found = []
+        for weights, back, occurs, before, after in shared:
+            if occurs(t, T):
+                labels = y[t - back : t + 1]
+                name = " → ".join([*before, *(names[i] for i in labels), *after])
+                found.append(Term(name, float(weights[tuple(labels)]), t))
         return found
 
     return terms

@@ -2,14 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError
 from chaffinch.model.evidence import (
-    CONSTANT,
     UNSEEN,
     Columns,
     Decision,
@@ -17,6 +15,8 @@ from chaffinch.model.evidence import (
     Features,
     Named,
     Question,
+    Rule,
+    Table,
     Term,
     Without,
 )
@@ -24,11 +24,9 @@ from chaffinch.model.evidence import (
 DOCUMENT, LIST = "the document", "the list"
 NOT = "not "  # precedes a label that was not predicted
 
-Scores = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False)
-class ListExample(Explainable[Scores, int]):
+class ListExample(Explainable[Table, int]):
     """One of n answers.
 
     answers:  in words   scores: [n]   chosen: the predicted one
@@ -42,13 +40,13 @@ class ListExample(Explainable[Scores, int]):
 
     decision: Decision
     answers: Sequence[str]
-    scores: Scores
+    scores: Table
     chosen: int
     groups: Sequence[Features] = ()
     parts: Callable[[int], Iterable[Term]] | None = None
     p: Mapping[str, float] | None = None
     rivals: Sequence[int] | None = None
-    rescored: Callable[[Without], Scores] | None = None
+    rescored: Callable[[Without], Table] | None = None
     remark: Callable[[int | None], str] | None = None
 
     @property
@@ -65,7 +63,7 @@ class ListExample(Explainable[Scores, int]):
         """The one choice."""
         yield self.decision
 
-    def potentials(self, without: Without) -> Scores:
+    def potentials(self, without: Without) -> Table:
         """A score of each answer."""
         if not without:
             return self.scores
@@ -74,19 +72,12 @@ class ListExample(Explainable[Scores, int]):
         left = (g.without(without[n]) if n in without else g.sums for n, g in enumerate(self.groups))
         return np.sum(list(left), axis=0, dtype=np.float64)
 
-    def forbid(self, potentials: Scores, decision: Decision, against: str | None) -> Scores:
-        """Forbid all answers that say the same as the predicted one, or something else than ``against``."""
-        given = self.answers[self.chosen]
-        if self.rivals is not None:
-            allowed = np.isin(np.arange(len(self.answers)), self.rivals)
-        else:
-            allowed = np.array(
-                [said != given if against is None else said == against for said in self.answers]
-            )
-        return np.where(allowed, potentials, -np.inf)
-
-    def best(self, potentials: Scores) -> int | None:
+    def best(self, potentials: Table, rule: Rule | None = None) -> int | None:
         """The first of the best."""
+        if rule is not None:
+            said = [rule.allows(one) for one in self.answers]
+            allowed = said if self.rivals is None else np.isin(np.arange(len(said)), self.rivals)
+            potentials = np.where(allowed, potentials, -np.inf)
         return int(potentials.argmax()) if potentials.max(initial=-np.inf) > -np.inf else None
 
     def score(self, y: int) -> float:
@@ -132,13 +123,12 @@ class ScoredDocument:
     def choice(self, question: Question) -> ListExample:
         """The best label against the others."""
         question.checked(self.labels)
-        features = self._features(self.weights.astype(np.float64))
         return ListExample(
             Decision(DOCUMENT),
             self.labels,
             self.scores.astype(np.float64),
             int(self.scores.argmax()),
-            [features, constant("intercept", self.intercepts)],
+            [self._features(self.weights), Features.constant("intercept", self.intercepts)],
             p=dict(zip(self.labels, self.p.tolist(), strict=True)),
         )
 
@@ -157,34 +147,18 @@ class ScoredDocument:
     def _of_one_label(self, y: int, bar: float, *, given: bool) -> ListExample:
         label, p = self.labels[y], float(self.p[y])
         weights = np.stack([self.weights[:, y].astype(np.float64), np.zeros(len(self.weights))], axis=1)
-        constants = [
-            constant("intercept", np.array([self.intercepts[y], 0.0])),
-            constant("threshold", np.array([0.0, bar])),
-        ]
+        constants = {"intercept": np.array([self.intercepts[y], 0.0]), "threshold": np.array([0.0, bar])}
         return ListExample(
             Decision(DOCUMENT),
             [label, NOT + label],
             np.array([float(self.scores[y]), bar]),
             0 if given else 1,
-            [self._features(weights), *constants],
+            [self._features(weights), *(Features.constant(name, w) for name, w in constants.items())],
             p={label: p, NOT + label: 1 - p},
         )
 
-    def _features(self, weights: NDArray[np.float64]) -> Features:
-        values = np.broadcast_to(np.asarray(self.values, np.float64)[:, None], weights.shape)
-        return Features(weights, lambda rows: [self.names[k] for k in rows.tolist()], values=values)
-
-
-def constant(name: str, weights: NDArray[np.floating]) -> Features:
-    """Constants such as an intercept: a weight for each answer."""
-    return Features(
-        weights.astype(np.float64)[None, :], lambda rows: [(name, UNSEEN)] * len(rows), kind=CONSTANT
-    )
-
-
-def plain_names(names: Sequence[str], rows: NDArray[np.int64]) -> list[Named]:
-    """Names of terms without a position."""
-    return [(names[k], UNSEEN) for k in rows.tolist()]
+    def _features(self, weights: NDArray[np.floating]) -> Features:
+        return Features.listed(self.names, weights, self.values)
 
 
 def rival_label(
@@ -231,13 +205,8 @@ def candidate_example(
         instead = "" if rival is None else f"; its rival is candidate {rival + 1}"
         return f"Candidate {chosen + 1} of {len(scores)}{instead}."
 
-    def group(kind: str) -> Features:
-        of = [k for k, other in enumerate(kinds) if other == kind]
-        weights = np.broadcast_to(w[of, None], (len(of), len(shown)))
-        called = [names[k] for k in of]
-        return Features(weights, lambda rows: plain_names(called, rows), values=values[:, of].T, kind=kind)
-
-    groups = [group(kind) for kind in dict.fromkeys(kinds)]
+    weights = np.broadcast_to(w[:, None], (len(w), len(shown)))
+    groups = _by_kind(names, kinds, weights, values.T)
     return ListExample(
         Decision(LIST), shown, scores.astype(np.float64), chosen, groups, rivals=rivals, remark=remark
     )
@@ -252,17 +221,17 @@ def shares_example(
     remark: str,
 ) -> ListExample:
     """Two answers of a kernel machine. shares: name, both weights, value and kind of each contribution."""
-    groups = []
-    for kind in dict.fromkeys(share[4] for share in shares):
-        of = [share for share in shares if share[4] == kind]
-        weights = np.array([[a, b] for _, a, b, _, _ in of])
-        values = np.broadcast_to(np.array([v for _, _, _, v, _ in of])[:, None], weights.shape)
-        called = [share[0] for share in of]
-        groups.append(_group(weights, called, values, kind))
+    names, mine, theirs, values, kinds = zip(*shares, strict=True) if shares else ((),) * 5
+    groups = _by_kind(names, kinds, np.array([mine, theirs]).T, np.array(values))
     return ListExample(
         decision, answers, np.array(scores), 0, groups, p=p, rivals=[1], remark=lambda _: remark
     )
 
 
-def _group(weights: Any, names: Sequence[str], values: Any, kind: str) -> Features:
-    return Features(weights, lambda rows: plain_names(names, rows), values=values, kind=kind)
+def _by_kind(names: Sequence[str], kinds: Sequence[str], weights: Table, values: Table) -> list[Features]:
+    """A group for each kind of features; those that read no tokens have a name alone."""
+    of = {kind: [k for k, other in enumerate(kinds) if other == kind] for kind in dict.fromkeys(kinds)}
+    return [
+        Features.listed([(names[k], UNSEEN) for k in rows], weights[rows], values[rows], kind)
+        for kind, rows in of.items()
+    ]

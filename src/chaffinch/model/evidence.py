@@ -4,20 +4,21 @@ An explanation compares two answers: the prediction, and the best other one. For
 :class:`Explainable` with
 
     potentials(without)   the scores with some features removed
-    forbid(...)           the same with an answer to the question forbidden, or with another one forced
-    terms(y)              the named contributions to the score of an answer, each with the tokens that it is about
+    best(potentials)      the best answer; given the rule of ``forbid``, the best that answers a question otherwise
+    features, terms(y)    the named contributions to the score of an answer, each with the tokens that it is about
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError, DataError
+from chaffinch.model.labels import LabelSet
 
 P = TypeVar("P")
 Y = TypeVar("Y")
@@ -32,6 +33,7 @@ Offsets = tuple[int, ...]
 HERE: Offsets = (0,)
 Without = Mapping[int, NDArray[np.int64]]  # which rows of which features are removed
 Columns = NDArray[np.int64]
+Table = NDArray[np.float64]
 
 
 class Grams(NamedTuple):
@@ -124,28 +126,57 @@ class Features:
     most:    maximum number listed by name; the others are summed
     """
 
-    weights: NDArray[np.float64]
+    weights: Table
     names: Callable[[NDArray[np.int64]], Sequence[Named]]
     place: int | None = None
-    values: NDArray[np.float64] | None = None
+    values: Table | None = None
     kind: str = FEATURE
     most: int | None = None
 
+    @classmethod
+    def listed(
+        cls,
+        names: Sequence[Named],
+        weights: NDArray[np.floating],
+        values: NDArray[np.floating] | None = None,
+        kind: str = FEATURE,
+        place: int | None = None,
+    ) -> "Features":
+        """Features whose names are at hand; values: [n], or one for each answer [n, columns]."""
+        wide = None
+        if values is not None:
+            column = values if values.ndim == 2 else values[:, None]
+            wide = np.broadcast_to(column, weights.shape).astype(np.float64)
+        w = weights.astype(np.float64)
+        return cls(w, lambda rows: [names[k] for k in rows.tolist()], place, wide, kind)
+
+    @classmethod
+    def constant(cls, name: str, weights: NDArray[np.floating]) -> "Features":
+        """A constant such as an intercept: a weight for each answer."""
+        return cls.listed([(name, UNSEEN)], weights[None, :], kind=CONSTANT)
+
     @cached_property
-    def added(self) -> NDArray[np.float64]:
+    def added(self) -> Table:
         """The contribution of each [n, columns]."""
         return self.weights if self.values is None else self.weights * self.values
 
     @cached_property
-    def sums(self) -> NDArray[np.float64]:
+    def sums(self) -> Table:
         """The sum of all contributions [columns]."""
         return np.asarray(self.added.sum(axis=0))
 
-    def without(self, gone: NDArray[np.int64]) -> NDArray[np.float64]:
+    def without(self, gone: NDArray[np.int64]) -> Table:
         """The sum of the remaining contributions [columns]."""
-        kept = np.ones(len(self.weights), bool)
-        kept[gone] = False
-        return np.asarray(self.added[kept].sum(axis=0))
+        return np.asarray(np.delete(self.added, gone, axis=0).sum(axis=0))
+
+
+def token_groups(
+    weights: Iterable[Table],
+    names: Callable[[int, NDArray[np.int64]], Sequence[Named]],
+    most: int | None = None,
+) -> list[Features]:
+    """A group for each token; names: given the token and rows of its weights."""
+    return [Features(w, partial(names, t), t, most=most) for t, w in enumerate(weights)]
 
 
 @dataclass(frozen=True)
@@ -163,6 +194,22 @@ class Decision:
     place: int | None = None
     step: int | None = None
     settled: str = ""
+
+
+class Rule(NamedTuple):
+    """What a rival must say about a decision: ``against``, or anything but what the model gave."""
+
+    decision: Decision
+    given: str
+    against: str | None
+
+    def allows(self, said: str) -> bool:
+        """Whether a rival may say this.
+
+        >>> Rule(Decision("tea"), "X", None).allows("X"), Rule(Decision("tea"), "X", "Y").allows("Y")
+        (False, True)
+        """
+        return said != self.given if self.against is None else said == self.against
 
 
 class Explainable(ABC, Generic[P, Y]):
@@ -187,12 +234,8 @@ class Explainable(ABC, Generic[P, Y]):
         """The scores of all parts, with some features removed."""
 
     @abstractmethod
-    def forbid(self, potentials: P, decision: Decision, against: str | None) -> P:
-        """The potentials with the model's answer to a decision forbidden, or all but ``against`` if it is named."""
-
-    @abstractmethod
-    def best(self, potentials: P) -> Y | None:
-        """The best answer; None if none is possible."""
+    def best(self, potentials: P, rule: Rule | None = None) -> Y | None:
+        """The best answer, of those that a rule allows; None if none is possible."""
 
     @abstractmethod
     def score(self, y: Y) -> float:
@@ -205,6 +248,10 @@ class Explainable(ABC, Generic[P, Y]):
     @abstractmethod
     def wording(self, y: Y, decision: Decision) -> str:
         """What an answer says about a decision."""
+
+    def forbid(self, decision: Decision, against: str | None) -> Rule:
+        """The rule that forbids the model's answer to a decision, or all but ``against`` if it is named."""
+        return Rule(decision, self.wording(self.answer, decision), against)
 
     def terms(self, y: Y, near: Sequence[int] | None) -> Iterable[Term]:
         """The contributions to an answer's score besides features; near: only those that depend on these groups."""
@@ -223,10 +270,6 @@ class Explainable(ABC, Generic[P, Y]):
         """Whether the model can answer with features removed."""
         return True
 
-    def rival(self, decision: Decision, against: str | None) -> Y | None:
-        """The best answer that says something else about a decision."""
-        return self.best(self.forbid(self.potentials({}), decision, against))
-
     def described(self, rival: Y, decision: Decision) -> str:
         """What the rival says about a decision, in words."""
         return self.wording(rival, decision)
@@ -241,6 +284,55 @@ class Explainable(ABC, Generic[P, Y]):
 
     def note(self, decision: Decision, rival: Y | None, against: str | None) -> str:
         """One further sentence for the reader."""
+        return ""
+
+
+class SentenceExample(Explainable[P, Y]):
+    """A sentence with a label for each token, each of which is a decision."""
+
+    words: Sequence[str]
+    labels: LabelSet
+
+    @abstractmethod
+    def tags(self, y: Y) -> Sequence[str]:
+        """The outer labels of an answer."""
+
+    @property
+    def reach(self) -> int | None:
+        """How many labels back the terms of a token read; None: there are groups of more than a token."""
+        return None
+
+    def settled(self, t: int) -> str:
+        """Why a token's label was not searched for; empty if it was."""
+        return ""
+
+    def decisions(self, question: Question) -> Iterator[Decision]:
+        """The tokens in question."""
+        for t in question.checked(self.labels.outer).tokens(len(self.words)):
+            yield Decision(self.words[t], place=t, settled=self.settled(t))
+
+    def wording(self, y: Y, decision: Decision) -> str:
+        """The label."""
+        assert decision.place is not None
+        return self.tags(y)[decision.place]
+
+    def spelt(self, y: Y) -> tuple[str, ...]:
+        """All labels."""
+        return tuple(self.tags(y))
+
+    def near(self, changed: Columns) -> list[int] | None:
+        """The tokens whose terms read a label that differs."""
+        if self.reach is None:
+            return None
+        after = {t + back for t in changed.tolist() for back in range(self.reach + 1)}
+        return sorted(t for t in after if t < len(self.words))
+
+    def own(self, decision: Decision) -> Columns | None:
+        """The token itself."""
+        return None if self.reach is None else np.array([decision.place], np.int64)
+
+    def note(self, decision: Decision, rival: Y | None, against: str | None) -> str:
+        """Why there is no rival."""
         return no_rival(against) if rival is None else ""
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from chaffinch._core import FastText, VectorRows
 from chaffinch.errors import DataError
-from chaffinch.model.choice_evidence import DOCUMENT, ListExample, ScoredDocument, constant
+from chaffinch.model.choice_evidence import DOCUMENT, ListExample, ScoredDocument
 from chaffinch.model.evidence import Decision, Features, Grams, Named, Question, Seen, Without
 from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact, nested
 
@@ -233,7 +233,7 @@ class FastTextModel:
             prior = self._prior.astype(np.float64)
             shares = dict(zip(labels, p.tolist(), strict=True))
             chosen = int(self.ranked(X, 1, threads)[0, 0])
-            by_share = [constant("share of the label in training", prior)]
+            by_share = [Features.constant("share of the label in training", prior)]
             return [ListExample(Decision(DOCUMENT), labels, prior, chosen, by_share, p=shares)]
         values = counts / total
         if self.sections.output == "tree":
@@ -247,14 +247,9 @@ class FastTextModel:
             odds = np.log(self.threshold) - np.log1p(-self.threshold)
             return document.several(question, bar=float(odds))
         chosen = int(self.ranked(X, 1, threads)[0, 0])
-        features = Features(
-            weights,
-            lambda rows: [names[k] for k in rows.tolist()],
-            values=np.broadcast_to(values[:, None], weights.shape),
-        )
-        groups = [features]
+        groups = [Features.listed(names, weights, values)]
         if self.sections.output == "tree":
-            groups.append(constant("depth in the tree of labels", constants))
+            groups.append(Features.constant("depth in the tree of labels", constants))
 
         def rescored(without: Without) -> NDArray[np.float64]:
             left = counts.copy()

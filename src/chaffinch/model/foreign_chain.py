@@ -21,7 +21,7 @@ from chaffinch.features.string_templates import StringRows, StringTemplateEncode
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.chain_evidence import ChainScores, chain_terms, summing
 from chaffinch.model.encoders import CsrRows, Encoder, IdRows, TokenFeatures
-from chaffinch.model.evidence import HERE, Offsets, Seen, Without
+from chaffinch.model.evidence import Seen, Term, Without
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.potentials import CELLS, Block, inside_sentences, sentence_blocks
 from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact, inside, nested, strings
@@ -186,8 +186,8 @@ class ForeignChain:
                 unary=sums(without, tokens), pair=pair[tokens.start : max(tokens.stop - 1, tokens.start)]
             )
 
-        def with_pairs(y: Sequence[int], t: int) -> list[tuple[str, float, Offsets]]:
-            listed = [(name, weight, HERE) for name, weight in terms(y, t)]
+        def with_pairs(y: Sequence[int], t: int) -> list[Term]:
+            listed = terms(y, t)
             if t == 0:
                 return listed
             ids = rows.pair_ids[rows.pair_ptr[a + t] : rows.pair_ptr[a + t + 1]]
@@ -195,7 +195,8 @@ class ForeignChain:
             for name, seen, k in zip(found.encoder.names(ids), found.encoder.seen(ids), ids, strict=True):
                 weight = float(pairs.dense(np.array([k], np.int32), w.Y**2)[0, cell])
                 if weight:
-                    listed.append((f"{names[y[t - 1]]} → {names[y[t]]}|{name}", weight, seen.offsets))
+                    called = f"{names[y[t - 1]]} → {names[y[t]]}|{name}"
+                    listed.append(Term(called, weight, t, offsets=seen.offsets))
             return listed
 
         return ChainScores(chain, weights, found.names, potentials, with_pairs)

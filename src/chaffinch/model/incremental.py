@@ -17,7 +17,7 @@ from chaffinch.features.rows import FeatureRows
 from chaffinch.model.dictionary import LabelDictionary
 from chaffinch.model.encoders import TemplateEncoder, token_features
 from chaffinch.model.evidence import Named, Question, TaggedSentence
-from chaffinch.model.incremental_evidence import BeamExample, Path, StepScores, TokenRows, step_examples
+from chaffinch.model.incremental_evidence import BeamExample, Path, StepScores, TokenRows, step_sentence
 from chaffinch.model.label_observations import (
     Contexts,
     context_names,
@@ -188,14 +188,10 @@ class IncrementalModel:
             )
 
     def _tagged_sentence(self, x: TokenRows, question: Question) -> TaggedSentence:
-        if not x.words:
-            return TaggedSentence([], [])
-        if isinstance(self.search, Beam):
-            beam = BeamExample(self, x)
-            return TaggedSentence(beam.spelt(beam.answer), [beam])
-        steps = self.steps_of(x)
-        given = [self.labels.outer[i] for i in self.labels.outer_of[steps.labels].tolist()]
-        return TaggedSentence(given, step_examples(self, x, steps, question))
+        if not x.words or not isinstance(self.search, Beam):
+            return step_sentence(self, x, question)
+        beam = BeamExample(self, x, self._beam_paths, self.reach, x.words, self.labels)
+        return TaggedSentence(beam.spelt(beam.answer), [beam])
 
     def steps_of(self, x: TokenRows) -> StepScores:
         """The decisions of a search that makes one after the other."""
@@ -212,19 +208,14 @@ class IncrementalModel:
         """The number of labels back that contexts read."""
         return max((-o for t in self.encoder.features.label_templates for o in t.offsets), default=0)
 
-    def context_rows(self, x: TokenRows, t: int, decided: Sequence[int]) -> list[int]:
-        """The contexts that have weights, given the labels decided so far (-1: not yet)."""
-        return self._contexts.rows(x.observations[t], t, decided)
+    def contexts(
+        self, x: TokenRows, t: int, decided: Sequence[int]
+    ) -> tuple[list[Named], NDArray[np.float64]]:
+        """The contexts that have weights, given the labels decided so far (-1: not yet): names and weights [n, Y]."""
+        rows = self._contexts.rows(x.observations[t], t, decided)
+        return self._contexts.names(rows), self.weights.context[rows].astype(np.float64)
 
-    def context_weights(self, rows: Sequence[int]) -> NDArray[np.float64]:
-        """Weights [n, Y] of contexts."""
-        return self.weights.context[list(rows)].astype(np.float64)
-
-    def context_names(self, rows: Sequence[int]) -> list[Named]:
-        """The names of contexts, and their inputs."""
-        return self._contexts.names(rows)
-
-    def searched(self, x: TokenRows, k: int) -> list[Path]:
+    def _beam_paths(self, x: TokenRows, k: int) -> list[Path]:
         """The k best labellings that a beam finds."""
         labels, scores, found = self._run(x, k=k)
         paths = labels.reshape(k, len(x.ids))

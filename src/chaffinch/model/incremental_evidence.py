@@ -6,10 +6,10 @@ A greedy or an easiest-first tagger compares labels at one position, in the stat
 labellings, whose scores are the sums over their positions.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,17 @@ from chaffinch.model.evidence import (
     LABELS,
     Columns,
     Decision,
-    Explainable,
     Features,
     Named,
     Question,
+    Rule,
+    SentenceExample,
+    Table,
+    TaggedSentence,
     Term,
     Without,
     no_rival,
+    token_groups,
 )
 from chaffinch.model.labels import LabelSet
 
@@ -54,11 +58,8 @@ class TokenRows:
 
     def without(self, gone: Without) -> "TokenRows":
         """The same with the features at these places of these tokens removed."""
-        left = [np.delete(ids, gone[t]) if t in gone else ids for t, ids in enumerate(self.ids)]
-        if self.values is None:
-            return replace(self, ids=left)
-        kept = [np.delete(v, gone[t]) if t in gone else v for t, v in enumerate(self.values)]
-        return replace(self, ids=left, values=kept)
+        ids = left_of(self.ids, gone)
+        return replace(self, ids=ids, values=None if self.values is None else left_of(self.values, gone))
 
     def settled(self, t: int) -> str:
         """Why a token's label was not searched for; empty if it was."""
@@ -82,145 +83,124 @@ class Path(NamedTuple):
 
 
 class IncrementalSearcher(Protocol):
-    """The weights of an incremental tagger by name, and its search on one sentence."""
+    """The weights of an incremental tagger by name, and its decisions on one sentence."""
 
     @property
     def labels(self) -> LabelSet:
         """The labels."""
         ...
 
-    @property
-    def reach(self) -> int:
-        """The number of labels back that contexts read."""
-        ...
-
-    def unary(self, ids: NDArray[np.int32]) -> NDArray[np.float64]:
+    def unary(self, ids: NDArray[np.int32]) -> Table:
         """Weights [n, Y] of features."""
         ...
 
-    def context_rows(self, x: TokenRows, t: int, decided: Sequence[int]) -> list[int]:
-        """The contexts that have weights, given the labels decided so far (-1: not yet)."""
-        ...
-
-    def context_weights(self, rows: Sequence[int]) -> NDArray[np.float64]:
-        """Weights [n, Y] of contexts."""
-        ...
-
-    def context_names(self, rows: Sequence[int]) -> list[Named]:
-        """The names of contexts, and what they read."""
+    def contexts(self, x: TokenRows, t: int, decided: Sequence[int]) -> tuple[list[Named], Table]:
+        """The contexts that have weights, given the labels decided so far (-1: not yet): names and weights [n, Y]."""
         ...
 
     def steps_of(self, x: TokenRows) -> StepScores:
         """The decisions of a search that makes one after the other."""
         ...
 
-    def searched(self, x: TokenRows, k: int) -> list[Path]:
-        """The k best labellings that a beam finds."""
-        ...
+
+def left_of(rows: Sequence[NDArray[Any]], gone: Without) -> list[NDArray[Any]]:
+    """What each token keeps if some of its features are removed."""
+    return [np.delete(row, gone[t]) if t in gone else row for t, row in enumerate(rows)]
 
 
-def token_groups(model: IncrementalSearcher, x: TokenRows, t: int) -> Features:
-    """The features of a token."""
-    weights = model.unary(x.ids[t])
+def _features(model: IncrementalSearcher, x: TokenRows) -> list[Features]:
+    """The features of each token."""
+    weights = [model.unary(ids) for ids in x.ids]
     if x.values is not None:
-        weights = weights * x.values[t][:, None]
-    return Features(weights, lambda rows: x.names(t, rows), t)
+        weights = [w * v[:, None] for w, v in zip(weights, x.values, strict=True)]
+    return token_groups(weights, x.names)
+
+
+def step_sentence(model: IncrementalSearcher, x: TokenRows, question: Question) -> TaggedSentence:
+    """A sentence whose decisions are made one after the other, each in the state of its step."""
+    if not x.words:
+        return TaggedSentence([], [])
+    steps, labels = model.steps_of(x), model.labels
+    asked = question.checked(labels.outer).tokens(len(x.words))
+    given = [labels.outer[i] for i in labels.outer_of[steps.labels].tolist()]
+    return TaggedSentence(given, step_examples(model, x, steps, asked, question.against))
 
 
 def step_examples(
-    model: IncrementalSearcher, x: TokenRows, steps: StepScores, question: Question
+    model: IncrementalSearcher, x: TokenRows, steps: StepScores, asked: Iterable[int], against: str | None
 ) -> Iterator[ListExample]:
-    """Each decision in question, as a choice among the labels in the state of its step."""
-    for t in question.checked(model.labels.outer).tokens(len(x.words)):
-        yield step_example(model, x, steps, t, question.against)
-
-
-def step_example(
-    model: IncrementalSearcher, x: TokenRows, steps: StepScores, t: int, against: str | None
-) -> ListExample:
-    """One decision. If a feature is removed, all steps are repeated."""
-    outer = model.labels.outer
-    step, y = int(steps.order[t]), int(steps.labels[t])
-    settled = x.settled(t)
-    decision = Decision(x.words[t], place=t, step=step, settled=settled)
+    """Each decision in question, as a choice among the labels. If a feature is removed, all steps are repeated."""
+    outer, features = model.labels.outer, _features(model, x)
     answers = [outer[i] for i in model.labels.outer_of.tolist()]
-    if settled:
-        return ListExample(decision, answers, np.zeros(len(answers)), y)
-    contexts = model.context_rows(x, t, np.where(steps.order < step, steps.labels, -1).tolist())
-    named = model.context_names(contexts)
-    seen = Features(
-        model.context_weights(contexts), lambda rows: [named[k] for k in rows.tolist()], t, kind=LABELS
-    )
+    for t in asked:
+        step, y = int(steps.order[t]), int(steps.labels[t])
+        settled = x.settled(t)
+        decision = Decision(x.words[t], place=t, step=step, settled=settled)
+        if settled:
+            yield ListExample(decision, answers, np.zeros(len(answers)), y)
+            continue
+        named = model.contexts(x, t, np.where(steps.order < step, steps.labels, -1).tolist())
 
-    def rescored(without: Without) -> NDArray[np.float64]:
-        again = model.steps_of(x.without({t: without[0]}))
-        scores = again.scores[t].astype(np.float64)
-        scores[again.labels[t]] = np.inf
-        return scores
+        def rescored(without: Without, t: int = t) -> Table:
+            again = model.steps_of(x.without({t: without[0]}))
+            scores = again.scores[t].astype(np.float64)
+            scores[again.labels[t]] = np.inf
+            return scores
 
-    return ListExample(
-        decision,
-        answers,
-        steps.scores[t].astype(np.float64),
-        y,
-        [token_groups(model, x, t), seen],
-        p=dict(zip(outer, steps.p[t].tolist(), strict=True)),
-        rescored=rescored,
-        remark=lambda rival: no_rival(against) if rival is None else "",
-    )
-
-
-@dataclass(frozen=True)
-class BeamPotentials:
-    """A sentence for the beam, with some features removed; wanted: the allowed labels of a token."""
-
-    removed: Without
-    token: int | None = None
-    wanted: Callable[[str], bool] | None = None
+        yield ListExample(
+            decision,
+            answers,
+            steps.scores[t].astype(np.float64),
+            y,
+            [features[t], Features.listed(*named, kind=LABELS, place=t)],
+            p=dict(zip(outer, steps.p[t].tolist(), strict=True)),
+            rescored=rescored,
+            remark=lambda rival: no_rival(against) if rival is None else "",
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class BeamExample(Explainable[BeamPotentials, Path]):
-    """The best labelling of a beam against the best of a wider beam with another label at a token."""
+class BeamExample(SentenceExample[TokenRows, Path]):
+    """The best labelling of a beam against the best of a wider beam with another label at a token.
+
+    searched: the k best labellings that a beam finds   back: the number of labels back that contexts read
+    """
 
     model: IncrementalSearcher
     x: TokenRows
+    searched: Callable[[TokenRows, int], list[Path]]
+    back: int
+    words: Sequence[str]
+    labels: LabelSet
+
+    @property
+    def reach(self) -> int:
+        """The number of labels back that contexts read."""
+        return self.back
 
     @cached_property
     def answer(self) -> Path:
         """The beam's best."""
-        return self.model.searched(self.x, 1)[0]
+        return self.searched(self.x, 1)[0]
 
     @cached_property
     def features(self) -> list[Features]:
         """The features of each token."""
-        return [token_groups(self.model, self.x, t) for t in range(len(self.x.words))]
+        return _features(self.model, self.x)
 
-    def decisions(self, question: Question) -> Iterator[Decision]:
-        """The tokens in question."""
-        for t in question.checked(self.model.labels.outer).tokens(len(self.x.words)):
-            yield Decision(self.x.words[t], place=t, settled=self.x.settled(t))
+    def settled(self, t: int) -> str:
+        """Why a token's label was not searched for."""
+        return self.x.settled(t)
 
-    def potentials(self, without: Without) -> BeamPotentials:
-        """The change; potentials are computed when they are searched."""
-        return BeamPotentials(without)
+    def potentials(self, without: Without) -> TokenRows:
+        """The remaining features: a beam scores labels as it goes."""
+        return self.x.without(without)
 
-    def forbid(self, potentials: BeamPotentials, decision: Decision, against: str | None) -> BeamPotentials:
-        """Forbid the answer, or force ``against``, at one token."""
-        given = self.wording(self.answer, decision)
-        return replace(
-            potentials,
-            token=decision.place,
-            wanted=lambda label: label != given if against is None else label == against,
-        )
-
-    def best(self, potentials: BeamPotentials) -> Path | None:
-        """The beam's best; if a label is wanted, the best of a wider beam that has it."""
-        t, wanted = potentials.token, potentials.wanted
-        if t is None or wanted is None:
-            return self.model.searched(self.x.without(potentials.removed), 1)[0]
-        outer, outer_of = self.model.labels.outer, self.model.labels.outer_of
-        return next((path for path in self._wider if wanted(outer[outer_of[path.labels[t]]])), None)
+    def best(self, potentials: TokenRows, rule: Rule | None = None) -> Path | None:
+        """The beam's best; given a rule, the best of a wider beam that it allows."""
+        if rule is None:
+            return self.searched(potentials, 1)[0]
+        return next((path for path in self._wider if rule.allows(self.wording(path, rule.decision))), None)
 
     def score(self, y: Path) -> float:
         """The beam's score."""
@@ -231,29 +211,15 @@ class BeamExample(Explainable[BeamPotentials, Path]):
         known = np.zeros(len(y.labels), bool) if self.x.known is None else self.x.known >= 0
         return np.where(known, -1, y.labels).astype(np.int64)
 
-    def near(self, changed: Columns) -> list[int]:
-        """The tokens whose contexts read a label that differs."""
-        after = {t + back for t in changed.tolist() for back in range(self.model.reach + 1)}
-        return sorted(t for t in after if t < len(self.x.words))
-
     def terms(self, y: Path, near: Sequence[int] | None) -> list[Term]:
         """The contributions of the labels before each token."""
         labels = y.labels.tolist()
         places = range(len(labels)) if near is None else near
         return [term for t in places if not self.x.settled(t) for term in self._at(labels, t)]
 
-    def own(self, decision: Decision) -> Columns:
-        """The token itself."""
-        return np.array([decision.place], np.int64)
-
-    def wording(self, y: Path, decision: Decision) -> str:
-        """The outer label."""
-        assert decision.place is not None
-        return self.model.labels.outer[self.model.labels.outer_of[y.labels[decision.place]]]
-
-    def spelt(self, y: Path) -> tuple[str, ...]:
-        """All labels."""
-        return tuple(self.model.labels.outer[i] for i in self.model.labels.outer_of[y.labels].tolist())
+    def tags(self, y: Path) -> list[str]:
+        """The outer labels."""
+        return [self.labels.outer[i] for i in self.labels.outer_of[y.labels].tolist()]
 
     def note(self, decision: Decision, rival: Path | None, against: str | None) -> str:
         """A note if a wider beam finds no rival, or a better answer."""
@@ -265,7 +231,7 @@ class BeamExample(Explainable[BeamPotentials, Path]):
 
     @cached_property
     def _wider(self) -> list[Path]:
-        return self.model.searched(self.x, KEPT)
+        return self.searched(self.x, KEPT)
 
     @cached_property
     def _contexts(self) -> dict[tuple[int, ...], list[Term]]:
@@ -273,12 +239,11 @@ class BeamExample(Explainable[BeamPotentials, Path]):
 
     def _at(self, y: list[int], t: int) -> list[Term]:
         """The contributions of contexts at t, cached across labellings."""
-        around = (t, *y[max(0, t - self.model.reach) : t + 1])
+        around = (t, *y[max(0, t - self.back) : t + 1])
         if around not in self._contexts:
-            rows = self.model.context_rows(self.x, t, [*y[:t], *[-1] * (len(y) - t)])
-            weights = self.model.context_weights(rows)[:, y[t]].tolist()
+            names, weights = self.model.contexts(self.x, t, [*y[:t], *[-1] * (len(y) - t)])
             self._contexts[around] = [
                 Term(name, w, t, offsets=seen.offsets)
-                for (name, seen), w in zip(self.model.context_names(rows), weights, strict=True)
+                for (name, seen), w in zip(names, weights[:, y[t]].tolist(), strict=True)
             ]
         return self._contexts[around]

@@ -19,7 +19,7 @@ from chaffinch.errors import ConfigError
 from chaffinch.model.dictionary import LabelDictionary
 from chaffinch.model.evidence import Named, Question, Seen, TaggedSentence
 from chaffinch.model.foreign_chain import OrderedRows
-from chaffinch.model.incremental_evidence import Path, StepScores, TokenRows, step_examples
+from chaffinch.model.incremental_evidence import StepScores, TokenRows, step_sentence
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Reading
 from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact, nested, strings
@@ -67,7 +67,6 @@ class NltkPerceptron:
     dictionary: LabelDictionary
 
     columns = (WORD,)
-    reach = 2
 
     def __post_init__(self) -> None:
         _ = self._native, self._context
@@ -111,12 +110,7 @@ class NltkPerceptron:
                 None if known is None else known[a:b],
                 lambda t, places, ids=ids: self._named(ids[t][places]),  # type: ignore[misc]
             )
-            if not x.words:
-                yield TaggedSentence([], [])
-                continue
-            steps = self.steps_of(x)
-            given = [self.labels.outer[i] for i in self.labels.outer_of[steps.labels].tolist()]
-            yield TaggedSentence(given, step_examples(self, x, steps, question))
+            yield step_sentence(self, x, question)
 
     # -- the interface of explanations
 
@@ -124,8 +118,10 @@ class NltkPerceptron:
         """Weights [n, Y] of features."""
         return self.weights.dense(ids, self.Y)
 
-    def context_rows(self, x: TokenRows, t: int, decided: Sequence[int]) -> list[int]:
-        """The features of the labels before that have weights."""
+    def contexts(
+        self, x: TokenRows, t: int, decided: Sequence[int]
+    ) -> tuple[list[Named], NDArray[np.float64]]:
+        """The features of the labels before that have weights: their names and weights [n, Y]."""
         c, Y = self._context, self.Y
         before = decided[t - 1] if t else Y
         before2 = decided[t - 2] if t > 1 else Y if t else Y + 1
@@ -133,15 +129,8 @@ class NltkPerceptron:
         if (w := int(x.observations[t, -1])) >= 0:
             i, j = c["word_ptr"][w], c["word_ptr"][w + 1]
             found += c["word_features"][i:j][c["word_labels"][i:j] == before].tolist()
-        return [int(f) for f in found if f >= 0]
-
-    def context_weights(self, rows: Sequence[int]) -> NDArray[np.float64]:
-        """Weights [n, Y] of features of labels."""
-        return self.weights.dense(np.array(rows, np.int32), self.Y)
-
-    def context_names(self, rows: Sequence[int]) -> list[Named]:
-        """The names of features of labels."""
-        return self._named(np.array(rows, np.int32))
+        rows = np.array([f for f in found if f >= 0], np.int32)
+        return self._named(rows), self.weights.dense(rows, self.Y)
 
     def steps_of(self, x: TokenRows) -> StepScores:
         """The decisions on one sentence, without the features that were removed from it."""
@@ -155,10 +144,6 @@ class NltkPerceptron:
         p = self.labels.collapsed(self._softmax(labels, scores, x.known))
         scores = np.where(self.classes, scores, -np.inf)
         return StepScores(np.arange(T, dtype=np.int32), labels, scores.astype(np.float32), p)
-
-    def searched(self, x: TokenRows, k: int) -> list[Path]:
-        """NLTK's tagger has no beam."""
-        raise ConfigError(f"NLTK's perceptron keeps one labelling of {len(x.words)} tokens, not {k}")
 
     def names(self, rows: NDArray[np.int32]) -> list[str]:
         """The names of features."""

@@ -22,7 +22,7 @@ from chaffinch.errors import DataError
 from chaffinch.model.chain_evidence import START, ChainScores, chain_terms, summing
 from chaffinch.model.chain_weights import ChainWeights
 from chaffinch.model.encoders import CsrRows, Encoder, IdRows, TokenFeatures
-from chaffinch.model.evidence import HERE, Named, Offsets, Seen, Without
+from chaffinch.model.evidence import HERE, Named, Seen, Term, Without
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.modelfile import Packed, Requirements, Saved, fact
@@ -173,12 +173,13 @@ class Additive(Weighted):
             pairs = pair[tokens.start : max(tokens.stop - 1, tokens.start)]
             return Parts(**{**shared, "unary": sums(without, tokens), "pair": pairs})
 
-        def with_bigrams(y: Sequence[int], t: int) -> list[tuple[str, float, Offsets]]:
-            listed = [(name, weight, HERE) for name, weight in terms(y, t)]
+        def with_bigrams(y: Sequence[int], t: int) -> list[Term]:
+            listed = terms(y, t)
             for l, table in enumerate(self.weights.bigrams if t else ()):
                 if (o := int(seen[t, l])) >= 0:
                     name = f"{names[y[t - 1]]} → {names[y[t]]}|{found.observation_name(l, o)}"
-                    listed.append((name, float(table[o, y[t - 1], y[t]]), found.observation_offsets(l)))
+                    weight, offsets = float(table[o, y[t - 1], y[t]]), found.observation_offsets(l)
+                    listed.append(Term(name, weight, t, offsets=offsets))
             return listed
 
         return ChainScores(chain, weights, found.names, potentials, with_bigrams)
@@ -420,11 +421,11 @@ class LocallyNormalised(Weighted):
 
         whole = sums({}, slice(0, len(weights)))
 
-        def terms(y: Sequence[int], t: int) -> list[tuple[str, float]]:
+        def terms(y: Sequence[int], t: int) -> list[Term]:
             row = start if t == 0 else pair[y[t - 1]]
             after = START if t == 0 else labels.inner[y[t - 1]]
             normaliser = float(np.logaddexp.reduce(whole[t] + row))
-            return [*named(y, t), (f"normaliser after {after}", -normaliser)]
+            return [*named(y, t), Term(f"normaliser after {after}", -normaliser, t)]
 
         return ChainScores(Chain(self.weights.Y), weights, found.names, potentials, terms)
 

@@ -3,9 +3,10 @@
 score(y) = sum over segments of  (place weights of their tokens' features + span weights)  +  pairs of neighbours
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 
 import numpy as np
@@ -15,15 +16,18 @@ from chaffinch.errors import DataError
 from chaffinch.model.evidence import (
     Columns,
     Decision,
-    Explainable,
     Features,
     Named,
-    Question,
+    Rule,
     Seen,
+    SentenceExample,
+    Table,
     Term,
     Without,
     span_offsets,
+    token_groups,
 )
+from chaffinch.model.labels import LabelSet
 from chaffinch.scorers.segments import places_of
 from chaffinch.structures import Parts
 from chaffinch.structures.segments import Segment, Segments
@@ -32,23 +36,14 @@ Segmentation = Sequence[Segment]
 MOST_READINGS = 1024
 
 
-@dataclass(frozen=True)
-class SegmentPotentials:
-    """The potentials of a sentence; wanted: the allowed tags of a token."""
-
-    parts: Parts
-    token: int | None = None
-    wanted: Callable[[str], bool] | None = None
-
-
 @dataclass(frozen=True, eq=False)
-class SegmentExample(Explainable[SegmentPotentials, Segmentation]):
+class SegmentExample(SentenceExample[Parts, Segmentation]):
     """The scores of one sentence's segments. Features come in groups: of each token, then of each span and label.
 
     tokens: of each token, weights [n, 1 + 4 (Y - 1)] of its features   names: their names
     spans:  of the span in each row t L + length - 1, names and weights [n, Y]
-    labels: all tags   p: the probability of each [T, labels]
-    tags:   the tags of a segmentation
+    labels: all tags   p: the probability of each [T, tags]
+    read:   the tags of a segmentation
     tag:    the tag that a segment gives one of its tokens if no segment is beside it: (segment, token) -> tag
     """
 
@@ -56,15 +51,15 @@ class SegmentExample(Explainable[SegmentPotentials, Segmentation]):
     structure: Segments
     types: Sequence[str]
     words: Sequence[str]
-    tokens: Sequence[NDArray[np.float64]]
+    tokens: Sequence[Table]
     names: Callable[[int, NDArray[np.int64]], Sequence[Named]]
     spans: Mapping[int, tuple[list[str], NDArray[np.float64]]]
     pair: NDArray[np.float64]
     start: NDArray[np.float64]
     end: NDArray[np.float64]
-    labels: Sequence[str]
+    labels: LabelSet
     p: NDArray[np.floating]
-    tags: Callable[[Segmentation], list[str]]
+    read: Callable[[Segmentation], list[str]]
     tag: Callable[[Segment, int], str]
 
     @property
@@ -75,32 +70,14 @@ class SegmentExample(Explainable[SegmentPotentials, Segmentation]):
     @cached_property
     def features(self) -> list[Features]:
         """A group for each token, and one for each label of each span that has features."""
-        found = [
-            Features(w, lambda rows, t=t: self.names(t, rows), t)  # type: ignore[misc]
-            for t, w in enumerate(self.tokens)
+        L = self.structure.L
+        return token_groups(self.tokens, self.names) + [
+            Features(w[:, y : y + 1], partial(self._span_names, row, y), row // L)
+            for row, (_, w) in self.spans.items()
+            for y in range(len(self.types))
         ]
-        for row, (names, w) in self.spans.items():
-            start, length = divmod(row, self.structure.L)
-            end = start + length + 1
-            for y, label in enumerate(self.types):
-                called = f"{label} {start + 1}-{end}: "
-                found.append(
-                    Features(
-                        w[:, y : y + 1],
-                        lambda rows, called=called, names=names, start=start, end=end: [  # type: ignore[misc]
-                            (called + names[k], Seen("span", span_offsets(start, end))) for k in rows.tolist()
-                        ],
-                        start,
-                    )
-                )
-        return found
 
-    def decisions(self, question: Question) -> Iterator[Decision]:
-        """The tokens in question."""
-        for t in question.checked(self.labels).tokens(len(self.words)):
-            yield Decision(self.words[t], place=t)
-
-    def potentials(self, without: Without) -> SegmentPotentials:
+    def potentials(self, without: Without) -> Parts:
         """The scores of all segments; a feature of a span is removed for all labels."""
         T, L, Y = len(self.words), self.structure.L, self.structure.Y
         sums, of_spans = (block.copy() for block in self._sums)
@@ -118,40 +95,31 @@ class SegmentExample(Explainable[SegmentPotentials, Segmentation]):
                 segment[:fits, length - 1] += sums[k : k + fits][
                     :, [places_of(y, length)[k] for y in range(Y)]
                 ]
-        return SegmentPotentials(Parts(segment=of_spans, pair=self.pair, start=self.start, end=self.end))
+        return Parts(segment=of_spans, pair=self.pair, start=self.start, end=self.end)
 
-    def forbid(
-        self, potentials: SegmentPotentials, decision: Decision, against: str | None
-    ) -> SegmentPotentials:
-        """Forbid segments that give a token a forbidden tag."""
-        assert decision.place is not None
-        t, given = decision.place, self.wording(self.answer, decision)
-
-        def wanted(tag: str) -> bool:
-            return tag != given if against is None else tag == against
-
-        L, Y = self.structure.L, self.structure.Y
-        blocks = {name: block.copy() for name, block in potentials.parts.items()}
+    def best(self, potentials: Parts, rule: Rule | None = None) -> Segmentation | None:
+        """The best segmentation; given a rule, without segments that give its token a forbidden tag."""
+        if rule is None:
+            try:
+                return self.structure.kbest(potentials, 1)[0][1]
+            except DataError:
+                return None
+        t, L = rule.decision.place, self.structure.L
+        assert t is not None
+        segment = potentials["segment"].copy()
         for start in range(max(0, t - L + 1), t + 1):
             for length in range(t - start + 1, min(L, len(self.words) - start) + 1):
-                for label in range(Y):
-                    if not wanted(self.tag(Segment(start, start + length, label), t)):
-                        blocks["segment"][start * L + length - 1, label] = -np.inf
-        return SegmentPotentials(Parts(**blocks), t, wanted)
-
-    def best(self, potentials: SegmentPotentials) -> Segmentation | None:
-        """The best segmentation that gives a token an allowed tag."""
-        t, wanted = potentials.token, potentials.wanted
-        try:
-            score, y = self.structure.kbest(potentials.parts, 1)[0]
-            if t is None or wanted is None or (score > -np.inf and wanted(self.tags(y)[t])):
-                return y
-        except DataError:
-            if t is None or wanted is None:
-                return None
+                for label in range(self.structure.Y):
+                    if not rule.allows(self.tag(Segment(start, start + length, label), t)):
+                        segment[start * L + length - 1, label] = -np.inf
+        rest = {name: block for name, block in potentials.items() if name != "segment"}
         # If tags depend on neighbouring spans, segments alone do not determine them: search the k best.
-        readings = self.structure.kbest(self._potentials, MOST_READINGS)
-        return next((y for s, y in readings if s > -np.inf and wanted(self.tags(y)[t])), None)
+        for parts, k in ((Parts(segment=segment, **rest), 1), (self._potentials, MOST_READINGS)):
+            with suppress(DataError):
+                for score, y in self.structure.kbest(parts, k):
+                    if score > -np.inf and rule.allows(self.tags(y)[t]):
+                        return y
+        return None
 
     def score(self, y: Segmentation) -> float:
         """The sum of its segments and pairs."""
@@ -183,22 +151,23 @@ class SegmentExample(Explainable[SegmentPotentials, Segmentation]):
         found.append(Term(f"{before} → end", float(self.end[y[-1].label]), len(self.words) - 1))
         return found
 
-    def wording(self, y: Segmentation, decision: Decision) -> str:
-        """The tag."""
-        assert decision.place is not None
-        return self.tags(y)[decision.place]
+    def tags(self, y: Segmentation) -> list[str]:
+        """The tags."""
+        return self.read(y)
 
     def probability(self, said: str, decision: Decision) -> float:
         """Summed over the segments that give the tag."""
-        return float(self.p[decision.place, self.labels.index(said)])
+        return float(self.p[decision.place, self.labels.outer.index(said)])
 
-    def spelt(self, y: Segmentation) -> tuple[str, ...]:
-        """All tags."""
-        return tuple(self.tags(y))
+    def _span_names(self, row: int, y: int, rows: NDArray[np.int64]) -> list[Named]:
+        start, length = divmod(row, self.structure.L)
+        end, names = start + length + 1, self.spans[row][0]
+        seen = Seen("span", span_offsets(start, end))
+        return [(f"{self.types[y]} {start + 1}-{end}: {names[k]}", seen) for k in rows.tolist()]
 
     @cached_property
     def _potentials(self) -> Parts:
-        return self.potentials({}).parts
+        return self.potentials({})
 
     @cached_property
     def _group(self) -> dict[int, int]:

@@ -183,9 +183,9 @@ class SegmentModel:
             pair=blocks["pair"],
             start=blocks["start"][0],
             end=blocks["end"][0],
-            labels=self.labels.outer,
+            labels=self.labels,
             p=p,
-            tags=lambda y: [self.labels.outer[i] for i in self._tags(y, len(words)).tolist()],
+            read=lambda y: [self.labels.outer[i] for i in self._tags(y, len(words)).tolist()],
             tag=tag_of,
         )
 

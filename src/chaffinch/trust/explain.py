@@ -183,7 +183,7 @@ def _settled(score: float, said: str, decision: Decision) -> Evidence:
 def _compared(
     x: Explainable[Any, Any], answer: _Answer, said: str, decision: Decision, against: str | None
 ) -> Evidence:
-    rival = x.rival(decision, against)
+    rival = x.best(x.potentials({}), x.forbid(decision, against))
     note = x.note(decision, rival, against)
     if rival is None:
         contributions, shared = _alone(x, answer, decision)
