@@ -227,7 +227,7 @@ def test_the_features_of_candidates_add_up_and_all_have_names(name, request):
         elif len(scores) > 1:
             assert found.rival_score == pytest.approx(max(scores[1:]))
         if found.without is not None:
-            names, values, w = reranker._evidence(one)
+            names, values, w, _ = reranker._evidence(one)
             assert values @ w == pytest.approx(scores, abs=1e-4)
             keep = ~np.isin(names, [c.name for c in found.without.features])
             best = one.candidates[int((values[:, keep] @ w[keep]).argmax())]

@@ -103,9 +103,10 @@ class Aligner(Persistent[AlignerModel]):
         [('house 2-2 maison', 'linked')]
         """
         _check([pair])
-        decisions = tuple(explain(self._fitted().example(pair, link), Question()))
+        x = self._fitted().example(pair, link)
+        decisions = tuple(explain(x, Question()))
         source = f"{' '.join(pair[0])} | {' '.join(pair[1])}"
-        answer = " ".join(f"{i + 1}-{j + 1}" for i, j in sorted(self.predict([pair])[0]))
+        answer = " ".join(x.spelt(x.answer))
         return Explanation(ALIGNERS.by_config(self.config_).name, source, (), answer, decisions)
 
     def score(

@@ -145,7 +145,8 @@ class Parser(Calibrated[ParsingModel]):
         examples = self._fitted().examples(sentence, self.threads)
         decisions = tuple(one for x in examples for one in explain(x, Question()))
         recipe, shown = PARSERS.by_config(self.config_).name, tuple(sentence.words)
-        return Explanation(recipe, " ".join(shown), shown, self.brackets([words])[0], decisions)
+        answer = decisions[0].answer if decisions else self.brackets([words])[0]
+        return Explanation(recipe, " ".join(shown), shown, answer, decisions)
 
     def brackets(self, X: Words) -> list[str]:
         """The trees as bracketed strings."""

@@ -173,8 +173,7 @@ class Reranker(FilePickle, SklearnParams):
             found = self.dual_.scores(objects, self.threads)[:, 0] + self.base * _gaps(lists)
             return np.split(found, _bounds(lists)[1:-1])
         rows = _with_base(self.features_.rows(lists), lists)
-        every = PartFeatures({"choice": (len(rows.ptr) - 1,)}, {"choice": rows})
-        return np.split(self.scorer_.potentials(every)["choice"], _bounds(lists)[1:-1])
+        return np.split(self._scores_of_rows(rows), _bounds(lists)[1:-1])
 
     def explain(self, one: CandidateList, *, against: int | None = None) -> Explanation:
         """An explanation of a choice: named contributions that add up to the scores of two candidates.
@@ -187,8 +186,7 @@ class Reranker(FilePickle, SklearnParams):
         >>> why.answer, why.rival, [c.name for c in why.contributions if c.kind == "feature"]
         ('ab', 'aa', ['ends in a', 'ends in b'])
         """
-        (scores,) = self.scores([one])
-        names, values, w = self._evidence(one)
+        names, values, w, scores = self._evidence(one)
         lines = [_in_words(y) for y in one.candidates]
         kind = FEATURE if self.kernel is None else EXAMPLE
         kinds = [CONSTANT if name in BASE_NAMES else kind for name in names]
@@ -294,13 +292,22 @@ class Reranker(FilePickle, SklearnParams):
 
         return Problem(Candidates(), scorer, examples), scores
 
-    def _evidence(self, one: CandidateList) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
-        """The features of candidates: names [F], values [n, F], weights [F]."""
+    def _scores_of_rows(self, rows: Any) -> NDArray[np.float64]:
+        every = PartFeatures({"choice": (len(rows.ptr) - 1,)}, {"choice": rows})
+        return np.asarray(self.scorer_.potentials(every)["choice"])
+
+    def _evidence(
+        self, one: CandidateList
+    ) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """The features of candidates: names [F], values [n, F], weights [F]; and the candidates' scores [n]."""
+        if not hasattr(self, "config_"):
+            raise ConfigError("this reranker is not trained: call fit, or load a model")
         if self.kernel is not None:
+            (scores,) = self.scores([one])
             K = self.dual_.kernel.gram(list(one.candidates), self.dual_.support, threads=self.threads)
             values = np.concatenate([_gaps([one])[:, None], K.astype(np.float64)], axis=1)
             names = [BASE_NAMES[0], *(f"#{n + 1} {shown(y)}" for n, y in enumerate(self.support_))]
-            return names, values, np.concatenate([[self.base], self.dual_.alpha[:, 0]])
+            return names, values, np.concatenate([[self.base], self.dual_.alpha[:, 0]]), scores
         rows = _with_base(self.features_.rows([one]), [one])
         used, places = np.unique(rows.ids, return_inverse=True)
         values = np.zeros((len(one.candidates), len(used)))
@@ -311,7 +318,7 @@ class Reranker(FilePickle, SklearnParams):
             if isinstance(self.features_, NamingFeatures)
             else [f"feature {i}" for i in own.tolist()]
         )
-        return [*BASE_NAMES, *named], values, self.scorer_.w[used]
+        return [*BASE_NAMES, *named], values, self.scorer_.w[used], self._scores_of_rows(rows)
 
     def _features(self) -> CandidateFeatures:
         if self.features == TAGS:

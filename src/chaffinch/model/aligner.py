@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 from chaffinch.errors import DataError
 from chaffinch.model.alignment_features import ALONE, COMMON, EDGE, AlignmentFeatures
 from chaffinch.model.associations import Associations, Pair, stem
-from chaffinch.model.evidence import Columns, Decision, Explainable, Features, Question, Rule, Seen, Without
+from chaffinch.model.evidence import (
+    Columns,
+    Decision,
+    Explainable,
+    Features,
+    Question,
+    Restriction,
+    Seen,
+    Without,
+)
 from chaffinch.model.protocols import Packed
 from chaffinch.modelfile import ModelFile, Requirements, Saved, array, strings
 from chaffinch.scorers import FeatureScorer, PartFeatures
@@ -183,7 +192,7 @@ class MatchingExample(Explainable[Parts, Any]):
             first += size
         return Parts(**blocks)
 
-    def best(self, potentials: Parts, rule: Rule | None = None) -> Any:
+    def best(self, potentials: Parts, rule: Restriction | None = None) -> Any:
         """The best matching; given a rule, the best without its link if that was predicted, otherwise with it."""
         if rule is None:
             return self.structure.argmax(potentials)

@@ -16,7 +16,7 @@ from chaffinch.model.evidence import (
     Decision,
     Features,
     Named,
-    Rule,
+    Restriction,
     SentenceExample,
     Table,
     Term,
@@ -97,7 +97,7 @@ class ChainExample(SentenceExample[Without, Labels]):
         """The removed features."""
         return without
 
-    def best(self, potentials: Without, rule: Rule | None = None) -> Labels | None:
+    def best(self, potentials: Without, rule: Restriction | None = None) -> Labels | None:
         """Viterbi over all tokens, or over the changed ones if the sentence is long.
 
         If pruning left no label that the rule allows, the best of the pruned ones.
@@ -173,18 +173,18 @@ class ChainExample(SentenceExample[Without, Labels]):
     def _scored(self, without: Without) -> Parts:
         return self.x.scored(without, slice(0, len(self.words)))
 
-    def _argmax(self, parts: Parts, rule: Rule | None) -> Labels:
+    def _argmax(self, parts: Parts, rule: Restriction | None) -> Labels:
         mask = None
         if rule is not None:
             mask = np.ones(parts["unary"].shape, bool)
             mask[rule.decision.place] = self._allowed(rule)
         return self.x.chain.argmax(parts, allowed=mask)
 
-    def _allowed(self, rule: Rule) -> NDArray[np.bool_]:
+    def _allowed(self, rule: Restriction) -> NDArray[np.bool_]:
         """Which inner labels a rule allows at its token."""
         return np.array([rule.allows(label) for label in self.labels.outer])[self.labels.outer_of]
 
-    def _in_stretch(self, removed: Without, rule: Rule | None, messages: "ChainMessages") -> Labels:
+    def _in_stretch(self, removed: Without, rule: Restriction | None, messages: "ChainMessages") -> Labels:
         """The best labelling, found from the unchanged sentence's by searching near the changed tokens."""
         place = None if rule is None else rule.decision.place
         changed = [*removed, *(() if place is None else (place,))]

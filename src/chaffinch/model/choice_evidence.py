@@ -15,7 +15,7 @@ from chaffinch.model.evidence import (
     Features,
     Named,
     Question,
-    Rule,
+    Restriction,
     Table,
     Term,
     Without,
@@ -72,7 +72,7 @@ class ListExample(Explainable[Table, int]):
         left = (g.without(without[n]) if n in without else g.sums for n, g in enumerate(self.groups))
         return np.sum(list(left), axis=0, dtype=np.float64)
 
-    def best(self, potentials: Table, rule: Rule | None = None) -> int | None:
+    def best(self, potentials: Table, rule: Restriction | None = None) -> int | None:
         """The first of the best."""
         if rule is not None:
             said = [rule.allows(one) for one in self.answers]

@@ -196,7 +196,7 @@ class Decision:
     settled: str = ""
 
 
-class Rule(NamedTuple):
+class Restriction(NamedTuple):
     """What a rival must say about a decision: ``against``, or anything but what the model gave."""
 
     decision: Decision
@@ -206,7 +206,7 @@ class Rule(NamedTuple):
     def allows(self, said: str) -> bool:
         """Whether a rival may say this.
 
-        >>> Rule(Decision("tea"), "X", None).allows("X"), Rule(Decision("tea"), "X", "Y").allows("Y")
+        >>> Restriction(Decision("tea"), "X", None).allows("X"), Restriction(Decision("tea"), "X", "Y").allows("Y")
         (False, True)
         """
         return said != self.given if self.against is None else said == self.against
@@ -234,7 +234,7 @@ class Explainable(ABC, Generic[P, Y]):
         """The scores of all parts, with some features removed."""
 
     @abstractmethod
-    def best(self, potentials: P, rule: Rule | None = None) -> Y | None:
+    def best(self, potentials: P, rule: Restriction | None = None) -> Y | None:
         """The best answer, of those that a rule allows; None if none is possible."""
 
     @abstractmethod
@@ -249,9 +249,9 @@ class Explainable(ABC, Generic[P, Y]):
     def wording(self, y: Y, decision: Decision) -> str:
         """What an answer says about a decision."""
 
-    def forbid(self, decision: Decision, against: str | None) -> Rule:
+    def forbid(self, decision: Decision, against: str | None) -> Restriction:
         """The rule that forbids the model's answer to a decision, or all but ``against`` if it is named."""
-        return Rule(decision, self.wording(self.answer, decision), against)
+        return Restriction(decision, self.wording(self.answer, decision), against)
 
     def terms(self, y: Y, near: Sequence[int] | None) -> Iterable[Term]:
         """The contributions to an answer's score besides features; near: only those that depend on these groups."""

@@ -6,7 +6,6 @@ Weights are kept in the precision of the tool and summed in its order, so that e
 labels win; the chain is decoded in float64.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -358,7 +357,7 @@ class AttributeFeatures:
 
     def seen(self, ids: NDArray[np.int32]) -> list[Seen]:
         """The name before the colon or the equals sign, which is what python-crfsuite's users call a feature."""
-        return [Seen(re.split("[:=]", name, maxsplit=1)[0]) for name in self.names(ids)]
+        return [Seen(name.partition(":")[0].partition("=")[0]) for name in self.names(ids)]
 
     def packed(self) -> Packed:
         """The names."""

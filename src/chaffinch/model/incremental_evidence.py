@@ -22,7 +22,7 @@ from chaffinch.model.evidence import (
     Features,
     Named,
     Question,
-    Rule,
+    Restriction,
     SentenceExample,
     Table,
     TaggedSentence,
@@ -196,7 +196,7 @@ class BeamExample(SentenceExample[TokenRows, Path]):
         """The remaining features: a beam scores labels as it goes."""
         return self.x.without(without)
 
-    def best(self, potentials: TokenRows, rule: Rule | None = None) -> Path | None:
+    def best(self, potentials: TokenRows, rule: Restriction | None = None) -> Path | None:
         """The beam's best; given a rule, the best of a wider beam that it allows."""
         if rule is None:
             return self.searched(potentials, 1)[0]

@@ -140,17 +140,17 @@ class PcfgModel:
     def parses(self, sentences: Sequence[Sentence], k: int, threads: int) -> list[list[Parse]]:
         """The k best trees of each sentence."""
         with ThreadPoolExecutor(threads or None) as pool:
-            return list(pool.map(lambda one: self._parses(one, k), sentences))
+            return list(pool.map(lambda one: self._parses(one, self.potentials(one), k), sentences))
 
     def chances(self, sentences: Sequence[Sentence], least: float, threads: int) -> list[list[SpanChance]]:
         """The phrases of each sentence with probability at least ``least``; none if there is no derivation."""
         with ThreadPoolExecutor(threads or None) as pool:
-            return list(pool.map(lambda one: self._chances(one, least), sentences))
+            return list(pool.map(lambda one: self._chances(one, self.potentials(one), least), sentences))
 
     def examples(self, sentence: Sentence, threads: int) -> list[ListExample]:
         """Expected brackets if these decide, and rules and words with their log-probabilities."""
         potentials = self.potentials(sentence)
-        (chosen,) = self._parses(sentence, 1)
+        (chosen,) = self._parses(sentence, potentials, 1)
         try:
             found = self.structure.kbest(potentials, 2 * READINGS)
         except DataError:
@@ -161,7 +161,9 @@ class PcfgModel:
             (s, self._parse(s, y, sentence).tree, partial(self._terms, y, potentials, sentence.words))
             for s, y in found
         ]
-        return tree_examples(chosen.tree, readings, self.toll, lambda: self._chances(sentence, 0.0))
+        return tree_examples(
+            chosen.tree, readings, self.toll, lambda: self._chances(sentence, potentials, 0.0)
+        )
 
     def _terms(self, y: NDArray[np.int32], potentials: Parts, words: Sequence[str]) -> list[Term]:
         """The rules and words of a derivation, each with its log-probability."""
@@ -224,8 +226,7 @@ class PcfgModel:
             found.setdefault(tag, np.zeros(len(self.symbols.symbols), np.bool_))[y] = True
         return found
 
-    def _parses(self, sentence: Sentence, k: int) -> list[Parse]:
-        potentials = self.potentials(sentence)
+    def _parses(self, sentence: Sentence, potentials: Parts, k: int) -> list[Parse]:
         try:
             if k > 1:
                 return distinct(
@@ -244,8 +245,8 @@ class PcfgModel:
             tags = [labels(self.symbols.symbols[y])[-1] for y in best]
             return [Parse(-np.inf, flat_tree(sentence.words, sentence.tags or tags))]
 
-    def _chances(self, sentence: Sentence, least: float) -> list[SpanChance]:
-        potentials, T = self.potentials(sentence), len(sentence.words)
+    def _chances(self, sentence: Sentence, potentials: Parts, least: float) -> list[SpanChance]:
+        T = len(sentence.words)
         span = np.zeros((T * (T + 1) // 2, len(self.symbols.symbols)), np.float32)
         try:
             p = self.structure.logsum(Parts(**dict(potentials.items()), span=span))[1]

@@ -18,7 +18,7 @@ from chaffinch.model.evidence import (
     Decision,
     Features,
     Named,
-    Rule,
+    Restriction,
     Seen,
     SentenceExample,
     Table,
@@ -97,7 +97,7 @@ class SegmentExample(SentenceExample[Parts, Segmentation]):
                 ]
         return Parts(segment=of_spans, pair=self.pair, start=self.start, end=self.end)
 
-    def best(self, potentials: Parts, rule: Rule | None = None) -> Segmentation | None:
+    def best(self, potentials: Parts, rule: Restriction | None = None) -> Segmentation | None:
         """The best segmentation; given a rule, without segments that give its token a forbidden tag."""
         if rule is None:
             try:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from chaffinch import _core
 from chaffinch.features.rows import FeatureRows
-from chaffinch.features.spans import names_of_span, span_features
+from chaffinch.features.spans import SpanRows, names_of_span, span_features
 from chaffinch.model.encoders import TemplateEncoder, TokenFeatures, token_features
 from chaffinch.model.evidence import Question, TaggedSentence
 from chaffinch.model.labels import LabelSet
@@ -65,9 +65,12 @@ class SpanIndex:
         keys, counts = np.unique(rows.keys[np.repeat(rows.ptr[gold], sizes) + within], return_counts=True)
         return cls(keys[counts >= least], gazetteers)
 
-    def rows(self, table: TokenTable, L: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    def found(self, table: TokenTable, L: int) -> SpanRows:
+        """The features of each span, known or not."""
+        return span_features(table.lists(WORD), L, self.gazetteers)
+
+    def known(self, found: SpanRows) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Bounds [tokens * L + 1] and numbers of the known features of each span."""
-        found = span_features(table.lists(WORD), L, self.gazetteers)
         place = np.searchsorted(self.keys, found.keys)
         place[place == len(self.keys)] = 0
         known = self.keys[place] == found.keys if len(self.keys) else np.zeros(len(place), bool)
@@ -75,13 +78,13 @@ class SpanIndex:
         return ptr, place[known].astype(np.int32)
 
     def named(
-        self, words: Sequence[str], L: int, w: NDArray[np.float64]
+        self, found: SpanRows, tokens: slice, words: Sequence[str], L: int, w: NDArray[np.float64]
     ) -> dict[int, tuple[list[str], NDArray[np.float64]]]:
-        """The known features of one sentence's spans: row t L + length - 1 -> their names and rows of w."""
-        found = span_features([words], L, self.gazetteers)
+        """The known features of the spans of a sentence: row t L + length - 1 -> their names and rows of w."""
         named = {}
-        for row in np.flatnonzero(np.diff(found.ptr)).tolist():
-            keys = found.keys[found.ptr[row] : found.ptr[row + 1]]
+        ptr = found.ptr[tokens.start * L : tokens.stop * L + 1]
+        for row in np.flatnonzero(np.diff(ptr)).tolist():
+            keys = found.keys[ptr[row] : ptr[row + 1]]
             places = np.minimum(np.searchsorted(self.keys, keys), max(len(self.keys) - 1, 0))
             known = np.flatnonzero(self.keys[places] == keys) if len(self.keys) else np.zeros(0, np.int64)
             if len(known):
@@ -109,7 +112,8 @@ class SegmentModel:
 
     def decode(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
         """The tags of the best segmentation: int32 [tokens]."""
-        answers = self._best(self._problem(table, self.encoder.rows(table, threads)), threads)
+        problem = self._problem(self._spans(table), self.encoder.rows(table, threads))
+        answers = self._best(problem, threads)
         lengths = np.diff(table.ptr).tolist()
         found = [self._tags(y, T) for y, T in zip(answers, lengths, strict=True)]
         return np.concatenate(found) if found else np.zeros(0, np.int32)
@@ -152,16 +156,17 @@ class SegmentModel:
     ) -> Iterator[TaggedSentence]:
         """Features of tokens by their place, features of spans, and neighbouring segments."""
         rows = self.encoder.rows(table, threads)
-        problem = self._problem(table, rows)
+        spans = self._spans(table)
+        problem = self._problem(spans, rows)
         answers = self._best(problem, threads)
         for n, found in zip(which, token_features(self.encoder, rows, table, which), strict=True):
             T = len(found.words)
             p = self._marginals(self._scores(problem, n, T), T)
-            made = [self._example(found, answers[n], p)] if T else []
+            made = [self._example(found, spans, answers[n], p)] if T else []
             yield TaggedSentence([self.labels.outer[i] for i in self._tags(answers[n], T).tolist()], made)
 
     def _example(
-        self, features: TokenFeatures, answer: Sequence[Segment], p: NDArray[np.float32]
+        self, features: TokenFeatures, spans: SpanRows, answer: Sequence[Segment], p: NDArray[np.float32]
     ) -> SegmentExample:
         words = features.words
         blocks = {name: block.astype(np.float64) for name, block in self.weights.blocks().items()}
@@ -179,7 +184,7 @@ class SegmentModel:
             words=words,
             tokens=features.times_values([blocks["token"][ids] for ids in features.ids]),
             names=features.names,
-            spans=self.spans.named(words, self.weights.L, blocks["span"]),
+            spans=self.spans.named(spans, features.tokens, words, self.weights.L, blocks["span"]),
             pair=blocks["pair"],
             start=blocks["start"][0],
             end=blocks["end"][0],
@@ -257,8 +262,11 @@ class SegmentModel:
             loaded_temperature(file),
         )
 
-    def _problem(self, table: TokenTable, rows: FeatureRows) -> Any:
-        return sentences_of(self.spans, table, rows, self.weights.F, self.weights.longest)
+    def _spans(self, table: TokenTable) -> SpanRows:
+        return self.spans.found(table, self.weights.L)
+
+    def _problem(self, found: SpanRows, rows: FeatureRows) -> Any:
+        return sentences_of(self.spans, found, rows, self.weights.F, self.weights.longest)
 
     def _best(self, problem: Any, threads: int) -> list[list[Segment]]:
         """The best segmentation of each sentence."""
@@ -270,7 +278,7 @@ class SegmentModel:
         ]
 
     def _potentials(self, table: TokenTable, threads: int) -> list[tuple[Parts, int]]:
-        problem = self._problem(table, self.encoder.rows(table, threads))
+        problem = self._problem(self._spans(table), self.encoder.rows(table, threads))
         return [(self._scores(problem, n, T), T) for n, T in enumerate(np.diff(table.ptr).tolist())]
 
     def _scores(self, problem: Any, n: int, T: int) -> Parts:
@@ -331,10 +339,10 @@ class _Sections(Saved):
 
 
 def sentences_of(
-    spans: SpanIndex, table: TokenTable, rows: FeatureRows, F: int, longest: NDArray[np.int32]
+    spans: SpanIndex, found: SpanRows, rows: FeatureRows, F: int, longest: NDArray[np.int32]
 ) -> Any:
-    """The sentences of a table, with the features of their tokens and spans, for the core."""
-    span_ptr, span_ids = spans.rows(table, int(longest.max()))
+    """Sentences with the features of their tokens and spans, for the core."""
+    span_ptr, span_ids = spans.known(found)
     return _core.SegmentProblem(
         rows.sentences,
         rows.ptr,

@@ -62,9 +62,7 @@ class SpanParserModel:
         columns, bounds = self.columns([s.words for s in sentences], tags)
         open_ = self._open(columns, bounds, threads)
         if k == 1:
-            return self._trees(
-                sentences, tags, columns, bounds, open_, 0 if self.toll is not None else 1, threads
-            )
+            return self._trees(sentences, tags, columns, bounds, open_, self._decoding, threads)
         found = self._trees(sentences, tags, columns, bounds, open_, 2 * k, threads)
         every = zip(sentences, tags, found, strict=True)
         return [distinct(k, partial(self._again, one, tagged, first, k)) for one, tagged, first in every]
@@ -74,7 +72,16 @@ class SpanParserModel:
         if not sentences:
             return []
         columns, bounds = self.columns([s.words for s in sentences], self.tags(sentences, threads))
-        open_ = self._open(columns, bounds, threads)
+        return self._chances(columns, bounds, self._open(columns, bounds, threads), least, threads)
+
+    def _chances(
+        self,
+        columns: Columns,
+        bounds: NDArray[np.int64],
+        open_: NDArray[np.uint8] | None,
+        least: float,
+        threads: int,
+    ) -> list[list[SpanChance]]:
         p = self.fine.native.marginals(columns, bounds, open_, threads).reshape(-1, self.fine.tree.Y)
         found, at = [], 0
         for T in np.diff(bounds).tolist():
@@ -88,7 +95,7 @@ class SpanParserModel:
         (tags,) = self.tags([sentence], threads)
         columns, bounds = self.columns([sentence.words], [tags])
         open_ = self._open(columns, bounds, threads)
-        ((chosen,),) = self.parses([sentence], 1, threads)
+        ((chosen,),) = self._trees([sentence], [tags], columns, bounds, open_, self._decoding, threads)
         _, scores, nodes = self.fine.native.parse(
             columns, bounds, open_, 2 * READINGS, *self.symbols.brackets, 0.0, threads
         )
@@ -106,7 +113,10 @@ class SpanParserModel:
                 f"the parser has no tree for {' '.join(sentence.words)[:60]!r}, so there is nothing to explain"
             )
         return tree_examples(
-            chosen.tree, readings, self.toll, lambda: self.chances([sentence], 0.0, threads)[0]
+            chosen.tree,
+            readings,
+            self.toll,
+            lambda: self._chances(columns, bounds, open_, 0.0, threads)[0],
         )
 
     def _terms(
@@ -208,6 +218,11 @@ class SpanParserModel:
     def _open(self, columns: Columns, bounds: NDArray[np.int64], threads: int) -> NDArray[np.uint8] | None:
         """The spans that the coarse model keeps; None: all."""
         return self.coarse.native.open(columns, bounds, self.prune, threads) if self.prune > 0 else None
+
+    @property
+    def _decoding(self) -> int:
+        """What ``_trees`` calls the predicted tree."""
+        return 0 if self.toll is not None else 1
 
     def _trees(
         self,

@@ -73,7 +73,7 @@ def train(task: TaggingTask, config: SemiCrf) -> Trained:
     chosen = suited_objective(
         config, rate=config.rate, names=inner.names, certain=True, features_per_token=density
     )
-    span_ptr, span_ids = index.rows(task.table, L)
+    span_ptr, span_ids = index.known(index.found(task.table, L))
     scorer = SegmentScorer.zeros(encoder.n_features, len(index.keys), longest)
     problem = Problem(
         scorer.structure,

@@ -9,7 +9,7 @@ For every requested decision:
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 
@@ -124,10 +124,10 @@ class Evidence:
         telling = [c for c in self.contributions if c.difference != 0]
         return sorted(telling, key=lambda c: -abs(c.difference))
 
-    def strongest(self, top: int) -> tuple[list[Contribution], Contribution | None]:
-        """The strongest contributions, and the sum of the others, if any, as one contribution."""
+    def strongest(self, top: int) -> list[Contribution]:
+        """The strongest contributions, and after them the sum of the others, if any, as one contribution."""
         ranked = self.ranked()
-        return ranked[:top], summed(ranked[top:])
+        return [*ranked[:top], *([summed(ranked[top:])] if ranked[top:] else [])]
 
 
 def explain(x: Explainable[Any, Any], question: Question) -> list[Evidence]:
@@ -136,9 +136,7 @@ def explain(x: Explainable[Any, Any], question: Question) -> list[Evidence]:
     for decision in x.decisions(question):
         answer = answer or _Answer(x)
         said = x.wording(answer.y, decision)
-        if decision.settled:
-            found.append(_settled(answer.score, said, decision))
-        elif said != question.against:
+        if decision.settled or said != question.against:
             found.append(_compared(x, answer, said, decision, question.against))
         elif decision.place is None:
             raise ConfigError(f"the answer is {said}: name another label to compare it with")
@@ -157,65 +155,49 @@ class _Answer:
         self.y = x.answer
         self.score = x.score(self.y)
         self.columns = x.columns(self.y)
-        self.sums = _sums(x.features, self.columns)
+        pairs = zip(x.features, self.columns.tolist(), strict=True)
+        self.sums = np.array([group.sums[c] if c >= 0 else 0.0 for group, c in pairs])
         self.terms = sum(term.weight for term in x.terms(self.y, None))
-
-
-def _sums(features: Sequence[Features], columns: Columns) -> NDArray[np.float64]:
-    """The sum of each group of features."""
-    pairs = zip(features, columns.tolist(), strict=True)
-    return np.array([group.sums[c] if c >= 0 else 0.0 for group, c in pairs])
-
-
-def _settled(score: float, said: str, decision: Decision) -> Evidence:
-    return Evidence(
-        decision.subject,
-        said,
-        score,
-        (),
-        shared=score,
-        place=decision.place,
-        step=decision.step,
-        note=decision.settled,
-    )
 
 
 def _compared(
     x: Explainable[Any, Any], answer: _Answer, said: str, decision: Decision, against: str | None
 ) -> Evidence:
-    rival = x.best(x.potentials({}), x.forbid(decision, against))
-    note = x.note(decision, rival, against)
-    if rival is None:
-        contributions, shared = _alone(x, answer, decision)
-        return Evidence(
-            decision.subject,
-            said,
-            answer.score,
-            tuple(contributions),
-            shared=shared,
-            probability=x.probability(said, decision),
-            place=decision.place,
-            step=decision.step,
-            note=note,
-        )
-    theirs, score = x.columns(rival), x.score(rival)
-    differ = np.flatnonzero(answer.columns != theirs)
-    contributions, shared = _apart(x, answer, rival, theirs, differ)
-    mine, instead = x.spelt(answer.y), x.spelt(rival)
-    return Evidence(
+    """One decision against its best rival, if there is one."""
+    one = Evidence(
         decision.subject,
         said,
         answer.score,
-        tuple(contributions),
+        (),
+        shared=answer.score,
+        place=decision.place,
+        step=decision.step,
+        note=decision.settled,
+    )
+    if decision.settled:
+        return one
+    rival = x.best(x.potentials({}), x.forbid(decision, against))
+    one = replace(one, probability=x.probability(said, decision), note=x.note(decision, rival, against))
+    if rival is None:
+        own = x.own(decision)
+        groups = np.flatnonzero(answer.columns >= 0) if own is None else own
+        nothing = np.full(len(answer.columns), -1)
+        near = None if own is None else own.tolist()
+        contributions, shared = _apart(x, answer, nothing, groups, near, [])
+        return replace(one, contributions=tuple(contributions), shared=shared)
+    theirs, score = x.columns(rival), x.score(rival)
+    differ = np.flatnonzero(answer.columns != theirs)
+    near = x.near(differ)
+    contributions, shared = _apart(x, answer, theirs, differ, near, x.terms(rival, near))
+    mine, instead = x.spelt(answer.y), x.spelt(rival)
+    return replace(
+        one,
+        contributions=tuple(contributions),
         rival=x.described(rival, decision),
         rival_score=score,
         shared=shared,
-        probability=x.probability(said, decision),
         rival_probability=x.probability(x.wording(rival, decision), decision),
-        place=decision.place,
-        step=decision.step,
         without=_removal(x, answer, theirs, differ, decision, answer.score - score) if x.removable else None,
-        note=note,
         whole=None if mine is None or instead is None else (mine, instead),
     )
 
@@ -223,31 +205,25 @@ def _compared(
 # -- the difference between two answers -------------------------------------------------------------------------------
 
 
-def _alone(x: Explainable[Any, Any], answer: _Answer, decision: Decision) -> tuple[list[Contribution], float]:
-    """For a decision without a rival: its contributions to the answer's score, and the sum of all others."""
-    own = x.own(decision)
-    groups = np.flatnonzero(answer.columns >= 0) if own is None else own
-    features = [c for g in groups.tolist() for c in _listed(x.features[g], int(answer.columns[g]), -1)]
-    terms = list(x.terms(answer.y, None if own is None else own.tolist()))
-    apart, none = told_apart(terms, [])
-    others = np.ones(len(answer.columns), bool)
-    others[groups] = False
-    shared = float(answer.sums[others].sum()) + answer.terms - sum(term.weight for term in terms)
-    return features + apart, shared + none
-
-
 def _apart(
-    x: Explainable[Any, Any], answer: _Answer, rival: Any, theirs: Columns, differ: Columns
+    x: Explainable[Any, Any],
+    answer: _Answer,
+    theirs: Columns,
+    groups: Columns,
+    near: Sequence[int] | None,
+    terms: Iterable[Term],
 ) -> tuple[list[Contribution], float]:
-    """The contributions in which two answers differ, and the sum of those that they share."""
+    """The contributions in which the answer and another differ, and the sum of all others.
+
+    theirs, terms: columns and terms of the other, -1 and none if there is no other   groups: those that differ
+    """
     features = [
-        c for g in differ.tolist() for c in _listed(x.features[g], int(answer.columns[g]), int(theirs[g]))
+        c for g in groups.tolist() for c in _listed(x.features[g], int(answer.columns[g]), int(theirs[g]))
     ]
-    near = x.near(differ)
     own = list(x.terms(answer.y, near))
-    apart, alike = told_apart(own, x.terms(rival, near))
+    apart, alike = told_apart(own, terms)
     same = np.ones(len(theirs), bool)
-    same[differ] = False
+    same[groups] = False
     shared = float(answer.sums[same].sum()) + answer.terms - sum(term.weight for term in own)
     return features + apart, shared + alike
 
@@ -324,17 +300,15 @@ def told_apart(own: Iterable[Term], others: Iterable[Term]) -> tuple[list[Contri
     return found[0] + found[1], shared
 
 
-def summed(many: Sequence[Contribution], place: int | None = None) -> Contribution | None:
-    """The sum of contributions as one contribution; None if there are none.
+def summed(many: Sequence[Contribution]) -> Contribution:
+    """The sum of contributions as one contribution.
 
     >>> summed([Contribution("a", 2.0, 1.0), Contribution("b", 0.5, 0.0, value=2.0)])[:3]
     ('2 others', 3.0, 1.0)
     """
-    if not many:
-        return None
     name = f"{len(many)} others" if len(many) > 1 else "1 other"
     weight, rival = sum(c.value * c.weight for c in many), sum(c.value * c.rival for c in many)
-    return Contribution(name, weight, rival, kind=REST, place=place)
+    return Contribution(name, weight, rival, kind=REST)
 
 
 # -- the removal ----------------------------------------------------------------------------------------------------

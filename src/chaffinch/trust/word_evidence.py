@@ -40,6 +40,10 @@ class TextPieces:
         """Piece i in lower case."""
         return self._words[i]
 
+    def read(self, c: Contribution) -> list[int]:
+        """The pieces that a contribution reads."""
+        return [] if c.seen.grams is None else self.touched(c.seen.grams)
+
     def touched(self, grams: Grams) -> list[int]:
         """The pieces that any of these n-grams covers."""
         find = self._of_characters if grams.characters else self._of_words
@@ -87,12 +91,7 @@ def text_evidence(one: Evidence, pieces: TextPieces) -> list[float]:
     >>> text_evidence(Evidence("", "X", 1.5, tuple(seen)), TextPieces("No tea!"))
     [0.5, 1.0, 0.0]
     """
-    found = [0.0] * len(pieces.spans)
-    for c in one.contributions:
-        touched = [] if c.seen.grams is None else pieces.touched(c.seen.grams)
-        for i in touched:
-            found[i] += c.difference / len(touched)
-    return found
+    return _divided(one, len(pieces.spans), pieces.read)
 
 
 def token_evidence(one: Evidence, T: int) -> list[float]:
@@ -104,11 +103,15 @@ def token_evidence(one: Evidence, T: int) -> list[float]:
     >>> token_evidence(Evidence("b", "X", 1.5, seen), 2)
     [0.5, 1.0]
     """
-    found = [0.0] * T
+    return _divided(one, T, lambda c: c.tokens(T))
+
+
+def _divided(one: Evidence, n: int, read: Callable[[Contribution], list[int]]) -> list[float]:
+    found = [0.0] * n
     for c in one.contributions:
-        tokens = c.tokens(T)
-        for t in tokens:
-            found[t] += c.difference / len(tokens)
+        places = read(c)
+        for i in places:
+            found[i] += c.difference / len(places)
     return found
 
 
@@ -154,7 +157,6 @@ def by_word(pieces: TextPieces) -> Grouping:
     """N-grams by the words that they cover, everything else by kind."""
 
     def groups(c: Contribution) -> list[Group]:
-        touched = [] if c.seen.grams is None else pieces.touched(c.seen.grams)
-        return [(pieces.word(i), FEATURE, None) for i in touched] or by_kind(c)
+        return [(pieces.word(i), FEATURE, None) for i in pieces.read(c)] or by_kind(c)
 
     return groups
