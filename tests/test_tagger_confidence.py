@@ -5,13 +5,16 @@ import pytest
 
 from chaffinch import ConfigError, Tagger, load, samples
 from chaffinch.evaluate.reliability import reliability
+from chaffinch.kinds.tags.prediction import sureness
 from chaffinch.recipes import TAGGERS, calibration
 from chaffinch.recipes.calibration import decision_probabilities
 from chaffinch.recipes.crf import Crf
 from chaffinch.recipes.hmm import Hmm
+from chaffinch.serve.tag_probabilities import honest_marginals
 from chaffinch.text.document import LABEL
 from chaffinch.text.schemes import spans
 from chaffinch.text.table import TokenTable
+from chaffinch.trust.confidence import with_decisions
 
 
 def table(name, part, n):
@@ -59,13 +62,46 @@ def test_every_recipe_with_probabilities_has_calibrated_ones(recipe, posts):
     assert reliability(*judged(tagger, test)).error < 0.1
 
 
-def test_tokens_are_calibrated_where_labels_spell_no_spans():
-    train, test = table("ingredients", "train", 300), table("ingredients", "test", 500)
-    tagger = Tagger("perceptron").fit(train)
-    p = np.concatenate(tagger.predict_marginals(test))
+@pytest.fixture(scope="module")
+def tokens():
+    """A tagger of labels that mark no spans, and a test part."""
+    return Tagger("perceptron").fit(table("ingredients", "train", 300)), table("ingredients", "test", 500)
+
+
+def test_tokens_are_calibrated_where_labels_spell_no_spans(tokens):
+    tagger, test = tokens
+    p = np.concatenate(tagger.label_probabilities(test))
     labels = tagger.classes_[p.argmax(axis=1)]
     right = labels == np.array([y for row in test.lists(LABEL) for y in row])
     assert reliability(p.max(axis=1), right).error < 0.03
+
+
+def test_columns_spans_explanations_and_the_server_give_a_label_one_probability(tokens):
+    tagger, test = tokens
+    test = test.of_sentences(np.arange(test.n_sentences) < 40)
+    assert tagger.confidence_.unit == "tokens"
+    place = {label: i for i, label in enumerate(tagger.classes_.tolist())}
+    raw = tagger.model_.marginals(test, 1)
+    decided = tagger.model_.decode(test, 1)
+    served = honest_marginals(tagger, raw, decided)
+    found = np.concatenate(tagger.label_probabilities(test))
+    np.testing.assert_allclose(found, served, atol=2e-6)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-5)
+    assert np.abs(found - raw).max() > 0.01  # the map changes something
+    written = [float(p) for own in sureness(tagger, test, tagger.predict(test)) for p in own]
+    np.testing.assert_allclose(written, found[np.arange(len(found)), decided], atol=5.1e-5)
+    said = [(place[s.label], s.probability) for own in tagger.predict_spans(test) for s in own]
+    why = [d for one in tagger.explanations(test) for d in one.decisions]
+    for p, (label, sure), one in zip(found, said, why, strict=True):
+        assert p[label] == pytest.approx(sure, abs=1e-6)
+        assert one.probability == pytest.approx(sure, abs=1e-4)
+        assert one.rival_probability == pytest.approx(p[place[one.rival]], abs=1e-3)
+
+
+def test_calibrated_probabilities_of_a_token_are_at_most_one_if_the_model_is_certain():
+    p = np.array([[1.0, 1e-8, 0.0], [1.0, 0.0, 0.0]], np.float32)
+    made = with_decisions(p, np.array([0, 0]), np.array([0.99, 0.99]))
+    np.testing.assert_allclose(made, [[0.99, 0.01, 0.0], [0.99, 0.0, 0.0]], atol=1e-12)
 
 
 def test_the_file_keeps_the_calibration(posts, honest, tmp_path):

@@ -1,6 +1,7 @@
 """The answers of a trained tagger: labels, spans, probabilities, k best labellings, explanations."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
@@ -30,8 +31,8 @@ from chaffinch.search.label_rules import Rule
 from chaffinch.text.document import LABEL, WORD
 from chaffinch.text.table import TokenTable
 from chaffinch.text.tokens import tokens
-from chaffinch.trust.confidence import SPANS
-from chaffinch.trust.explain import explain
+from chaffinch.trust.confidence import SPANS, TOKENS, Confidence, with_decisions
+from chaffinch.trust.explain import Evidence, explain
 from chaffinch.trust.explanation import Explanation
 
 
@@ -151,11 +152,34 @@ class TagPredictions(Calibrated[TaggingModel]):
         ]
 
     def predict_marginals(self, X: Sentences) -> list[NDArray[np.float32]]:
-        """p(label|sentence) of each token: for each sentence an array [T, labels], columns as ``classes_``."""
+        """p(label|sentence) of each token: for each sentence an array [T, labels], columns as ``classes_``.
+
+        These are the marginals of ``distributions``, at the model's temperature; ``label_probabilities`` adds the
+        calibration of tokens.
+        """
         model, table = self.answering(), self._table(X)
+        return _by_sentence(model.marginals(table, self.threads), table)
+
+    def label_probabilities(self, X: Sentences) -> list[NDArray[np.floating]]:
+        """The probabilities that ``predict --marginals``, ``explain`` and the server give: [T, labels] by sentence.
+
+        If tokens were calibrated (labels that mark no spans), the predicted label has the probability of
+        ``predict_spans``, and the other labels share the rest in proportion to their marginals. Otherwise these are the
+        marginals: the calibration of spans applies to whole spans, not to tokens.
+
+        >>> from chaffinch import Tagger
+        >>> tagger = Tagger("hmm").fit([["a", "dog"], ["a", "cat"], ["dogs"]], [["D", "N"], ["D", "N"], ["N"]])
+        >>> p = tagger.label_probabilities([["a", "dog"]])[0]
+        >>> [tagger.classes_[row.argmax()] for row in p]
+        ['D', 'N']
+        """
+        model, table, known = self.answering(), self._table(X), self.confidence_
         p = model.marginals(table, self.threads)
-        bounds = table.ptr.tolist()
-        return [p[a:b] for a, b in pairwise(bounds)]
+        if known is None or known.unit != TOKENS:
+            return _by_sentence(p, table)
+        decided = model.decode(table, self.threads)
+        sure = known.to_honest(p[np.arange(len(decided)), decided])
+        return _by_sentence(with_decisions(p, decided, sure), table)
 
     def predict_posterior(self, X: Sentences) -> list[list[str]]:
         """The labels with the highest expected accuracy: the most probable ones within the constraints of the model."""
@@ -237,6 +261,8 @@ class TagPredictions(Calibrated[TaggingModel]):
         found = []
         for n, tagged in zip(asked, model.examples(table, asked, question, self.threads), strict=True):
             words, decisions = every[n], (one for x in tagged.examples for one in explain(x, question))
+            if self.confidence_ is not None and self.confidence_.unit == TOKENS:
+                decisions = (_calibrated(one, self.confidence_) for one in decisions)
             answer = " ".join(f"{word}/{label}" for word, label in zip(words, tagged.labels, strict=True))
             found.append(Explanation(recipe, " ".join(words), tuple(words), answer, tuple(decisions)))
         return found
@@ -268,6 +294,22 @@ class TagPredictions(Calibrated[TaggingModel]):
         elif is_text_column(X):
             X = [words_of(text) for text in texts_of(X)]
         return table_of(X, self.columns_, self._fitted().columns)
+
+
+def _by_sentence(p: NDArray[np.floating], table: TokenTable) -> list[NDArray[Any]]:
+    """The rows of each sentence."""
+    return [p[a:b] for a, b in pairwise(table.ptr.tolist())]
+
+
+def _calibrated(decision: Evidence, known: Confidence) -> Evidence:
+    """The explanation of a token's label with the probabilities of ``label_probabilities``."""
+    p, other = decision.probability, decision.rival_probability
+    if p is None:
+        return decision
+    (sure,) = known.to_honest.few([p])
+    if other is not None:
+        other = min(other * (1 - sure) / (1 - p), 1 - sure) if p < 1 else 0.0
+    return replace(decision, probability=sure, rival_probability=other)
 
 
 def _labels_by_sentence(labels: LabelSet, ids: NDArray[np.int32], ptr: NDArray[np.int64]) -> list[list[str]]:

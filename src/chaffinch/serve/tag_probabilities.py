@@ -16,7 +16,7 @@ from chaffinch.serve.answers import Answer
 from chaffinch.text.schemes import BIO, Scheme
 from chaffinch.text.schemes.legality import SpanArrays
 from chaffinch.text.table import TokenTable
-from chaffinch.trust.confidence import TOKENS, Confidence
+from chaffinch.trust.confidence import TOKENS, Confidence, with_decisions
 
 DIGITS = 6  # of probabilities in answers
 FEW = 40  # number of tokens up to which plain numbers are faster than arrays
@@ -39,11 +39,7 @@ def certainties(model: Tagger, p: NDArray[np.float32], ids: NDArray[np.int32]) -
 
 def honest_marginals(model: Tagger, p: NDArray[np.float32], ids: NDArray[np.int32]) -> NDArray[np.float64]:
     """p [tokens, labels] with the calibrated certainty of each token's tag; other labels share the rest."""
-    every = np.arange(len(ids))
-    own, sure = p[every, ids].astype(np.float64), np.array(certainties(model, p, ids))
-    made = p.astype(np.float64) * ((1 - sure) / np.maximum(1 - own, 1e-12))[:, None]
-    made[every, ids] = sure
-    return made
+    return with_decisions(p, ids, np.array(certainties(model, p, ids)))
 
 
 def span_scores(

@@ -125,6 +125,24 @@ class Confidence:
         )
 
 
+def with_decisions(
+    p: NDArray[np.floating], decided: NDArray[np.integer], sure: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """p [T, Y] with the probability ``sure`` [T] of each decided label; the other labels share the rest.
+
+    The rest is divided in proportion to p. If p of all other labels is 0, they stay at 0.
+
+    >>> with_decisions(np.array([[0.5, 0.3, 0.2]]), np.array([0]), np.array([0.75])).round(3).tolist()
+    [[0.75, 0.15, 0.1]]
+    """
+    every, made = np.arange(len(decided)), p.astype(np.float64)
+    made[every, decided] = 0.0
+    others = made.sum(axis=1)
+    made *= np.divide(1.0 - sure, others, out=np.zeros_like(others), where=others > 0)[:, None]
+    made[every, decided] = sure
+    return made
+
+
 def _are_bins(found: Any) -> bool:
     """Whether these are rows of three numbers."""
     return isinstance(found, list) and all(

@@ -407,7 +407,7 @@ class TagKind(Kind, TokenLabels):
         answers, labels = model.predict(pool), model.classes_.tolist()
         place = {label: i for i, label in enumerate(labels)}
         sure = np.ones(pool.n_sentences)
-        found = zip(answers, model.predict_marginals(pool), model.predict_spans(pool), strict=True)
+        found = zip(answers, model.label_probabilities(pool), model.predict_spans(pool), strict=True)
         for n, (given, p, decided) in enumerate(found):
             of_tokens = [float(p[t, place[label]]) for t, label in enumerate(given)]
             sure[n] = min([*of_tokens, *(span.probability for span in decided)], default=0.0)

@@ -86,7 +86,7 @@ def write_spans(
     elif scored:
         sure = decided_probabilities(tagger, table, found)
         column = {label: i for i, label in enumerate(tagger.classes_.tolist())}
-        decided = zip(tagger.predict_marginals(table), readings, found, strict=True)
+        decided = zip(tagger.label_probabilities(table), readings, found, strict=True)
         nothing = [
             None if own else math.prod(float(p[t, column[y]]) for t, y in enumerate(labels))
             for p, labels, own in decided

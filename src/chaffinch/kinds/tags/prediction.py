@@ -120,7 +120,7 @@ def sureness(tagger: Tagger, table: TokenTable, labelling: list[list[str]]) -> l
     column = {label: i for i, label in enumerate(tagger.classes_.tolist())}
     return [
         [f"{p[t, column[y]]:.4f}" if y != NO_LABEL else y for t, y in enumerate(labels)]
-        for p, labels in zip(tagger.predict_marginals(table), labelling, strict=True)
+        for p, labels in zip(tagger.label_probabilities(table), labelling, strict=True)
     ]
 
 
