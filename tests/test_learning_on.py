@@ -7,6 +7,7 @@ import pytest
 
 import chaffinch
 from chaffinch import Tagger, _core, samples
+from chaffinch.corpus import read_table
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.recipes import TAGGERS, crf_memory
@@ -254,6 +255,31 @@ def test_the_gap_after_a_correction_is_no_less_than_the_true_distance_from_the_o
     for memory, w, gap in solved:
         found, best = (objective(memory, weights) for weights in (w, solve(memory)[1]))
         assert found / best - 1 <= gap <= 0.001
+
+
+def test_a_correction_beside_lines_that_resemble_each_other_takes_few_passes(data, monkeypatch):
+    table = read_table(data / "ingredients" / "train.tsv.gz")
+    at, size = np.arange(table.n_sentences), 9000
+    tagger = Tagger("crf", folds=0, seed=1, threads=1).fit(table.of_sentences(at < size))
+    rest = table.of_sentences((at >= size) & (at < size + 300))
+    visits = []
+
+    class Counted(_core.CrfSdca):
+        def run(self, w):
+            met = super().run(w)
+            visits[-1] += met.visited
+            return met
+
+        def settle_loudest(self, count, w):
+            met = super().settle_loudest(count, w)
+            visits[-1] += met.visited
+            return met
+
+    monkeypatch.setattr(crf_memory, "CrfSdca", Counted)
+    for n in mistakes(tagger, rest)[:2]:
+        visits.append(0)
+        twin(tagger).partial_fit(sentence(rest, n))
+    assert np.mean(visits) < 4 * size
 
 
 def objective(memory: CrfMemory, w) -> float:
