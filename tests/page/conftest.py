@@ -12,6 +12,7 @@ from page.stub import Stub, serving
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 PACKAGES = Path(__file__).parent / "node_modules"
+SENTENCE = "Ada Lovelace went to Paris in spring ."
 WIDE, PHONE = {"width": 1280, "height": 860}, {"width": 390, "height": 800}
 
 
@@ -64,3 +65,23 @@ def page(browser: Browser, stub: Stub, faults: Faults) -> Iterator[Page]:
     yield page
     context.close()
     assert faults == []
+
+
+def typed(page: Page, text: str) -> None:
+    """Type a text, and wait for its answer."""
+    page.fill("#text", text)
+    page.wait_for_selector(".row .word")
+
+
+def labels(page: Page, row: int = 0, name: str = "row") -> list[tuple[str, str]]:
+    """The spans of a row as they are drawn: text and label."""
+    found = page.locator(f"#{name}-{row} .span").all()
+    return [
+        (" ".join(span.locator(".word").all_inner_texts()), span.locator(".tag").inner_text())
+        for span in found
+    ]
+
+
+def opened(page: Page, view: str) -> None:
+    """Open a view by its name."""
+    page.click(f"nav >> text={view}")
