@@ -44,7 +44,7 @@ MANY = 200_000  # tokens
 # A process started in the background inherits that it ignores SIGINT; one at a terminal does not.
 HEEDING = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    "from chaffinch.cli import main; main()"
+    "from chaffinch.__main__ import main; main()"
 )
 
 Long = Callable[[], object]
@@ -361,6 +361,28 @@ def test_ctrl_c_ends_training_with_code_130_and_no_file(tmp_path, recipe):
     told = f"{tmp_path / 'm.chaffinch'} was not written", "nothing was begun"  # the second: a slow start
     assert said.decode() in [f"chaffinch: interrupted: {one}\n" for one in told]
     assert set(os.listdir(tmp_path)) == before
+
+
+@pytest.mark.parametrize("module", ["chaffinch.cli", "chaffinch.errors", "typer", "typer.core"])
+def test_ctrl_c_while_the_command_line_is_imported_is_one_sentence(module):
+    code = (
+        "import sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}: raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "from chaffinch.__main__ import main; main()"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (130, "chaffinch: interrupted: nothing was begun\n")
+
+
+def test_the_command_starts_by_importing_nothing_of_its_own():
+    code = (
+        "import sys; before = set(sys.modules); import chaffinch.__main__; print(*set(sys.modules) - before)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert {name for name in run.stdout.split() if "chaffinch" in name} == {"chaffinch", "chaffinch.__main__"}
 
 
 def _wait_for_training(pid: int) -> None:

@@ -9,6 +9,9 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, NoReturn
 
+import typer
+from typer.core import TyperCommand, TyperGroup
+
 from chaffinch.cli.terminal import (
     BAD_INPUT,
     CLOSED_PIPE,
@@ -22,15 +25,6 @@ from chaffinch.cli.terminal import (
     visible,
 )
 from chaffinch.errors import ChaffinchError, DataWarning
-
-try:
-    import typer
-    from typer.core import TyperCommand, TyperGroup
-except BaseException as e:  # this import takes half of the start-up time
-    if not is_interrupt(e):
-        raise
-    sys.stderr.write(f"chaffinch: interrupted: {NOT_BEGUN}\n")
-    raise SystemExit(INTERRUPTED) from None
 
 # Name and one line for `chaffinch --help`; the command is `command` in chaffinch.cli.<name>.
 COMMANDS = {
