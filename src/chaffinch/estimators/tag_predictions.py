@@ -170,7 +170,7 @@ class TagPredictions(Calibrated[TaggingModel]):
         >>> from chaffinch import Tagger
         >>> tagger = Tagger("hmm").fit([["a", "dog"], ["a", "cat"], ["dogs"]], [["D", "N"], ["D", "N"], ["N"]])
         >>> p = tagger.label_probabilities([["a", "dog"]])[0]
-        >>> [tagger.classes_[row.argmax()] for row in p]
+        >>> tagger.classes_[p.argmax(axis=1)].tolist()
         ['D', 'N']
         """
         model, table, known = self.answering(), self._table(X), self.confidence_
