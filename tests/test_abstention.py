@@ -8,8 +8,7 @@ from scipy.stats import binom
 
 from chaffinch.errors import ConfigError
 from chaffinch.recipes.calibration import calibrated
-from chaffinch.trust.abstention import Certificate, binomial_tail
-from chaffinch.trust.confidence import Confidence
+from chaffinch.trust.confidence import Certificate, Confidence, binomial_tail
 
 
 @given(n=st.integers(1, 400), share=st.floats(0, 1), p=st.floats(0.01, 0.99))

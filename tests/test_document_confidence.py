@@ -9,7 +9,7 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.evaluate.reliability import reliability
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.features.rows import SparseRows
-from chaffinch.features.scaling import NumberScaling
+from chaffinch.features.union import NumberScaling
 from chaffinch.learners.choice import document_problem
 from chaffinch.learners.choice_gradient import ChoiceBatch, ChoiceSgd
 from chaffinch.learners.examples import DocumentExamples

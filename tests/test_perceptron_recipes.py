@@ -7,7 +7,7 @@ from chaffinch import modelfile
 from chaffinch.errors import ConfigError, ModelFileError
 from chaffinch.estimators import Tagger, load
 from chaffinch.evaluate.reliability import reliability
-from chaffinch.kinds.tags.decisions import decisions, page
+from chaffinch.kinds.tags.output import decisions, page
 from chaffinch.lab.recipe_comparison import compare_recipes
 from chaffinch.modelfile.compressed import SECTION
 from chaffinch.recipes.incremental_search import BeamTagger, EasiestFirstTagger, Greedy, label_templates

@@ -7,8 +7,7 @@ import chaffinch
 from chaffinch.errors import ConfigError
 from chaffinch.estimators import Tagger
 from chaffinch.model.two_pass import TwoPassModel
-from chaffinch.recipes.crf import Crf
-from chaffinch.recipes.second_pass import FOLDS, _folds
+from chaffinch.recipes.crf import FOLDS, Crf, _folds
 from chaffinch.text.first_pass import with_first_pass
 from chaffinch.text.table import TokenTable
 

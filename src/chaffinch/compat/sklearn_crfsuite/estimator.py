@@ -1,18 +1,97 @@
-"""The estimator."""
+"""The estimator, its trainer that prints one line per iteration, and its model file."""
 
+import contextlib
 import inspect
+import os
+import sys
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.compat.pycrfsuite import Tagger
+from chaffinch.compat.pycrfsuite import Tagger, Trainer
 from chaffinch.compat.pycrfsuite.tagger import ParsedDump
 from chaffinch.compat.sklearn_crfsuite.metrics import flat_accuracy_score
-from chaffinch.compat.sklearn_crfsuite.model_file import ModelPath
-from chaffinch.compat.sklearn_crfsuite.trainer import LinePerIterationTrainer
 from chaffinch.errors import ConfigError
+
+
+class LinePerIterationTrainer(Trainer):
+    """Prints the numbers of each iteration on one line, and the scores of the labels at the end."""
+
+    def on_iteration(self, log: str, info: dict[str, Any]) -> None:
+        """One line."""
+        del log
+        line = f"Iter {info['num']:<3} time={info['time']:<5.2f} loss={info['loss']:<8.2f}"
+        if "active_features" in info:
+            line += f" active={info['active_features']:<5}"
+        if "avg_f1" in info:
+            line += (
+                f" precision={info['avg_precision']:.3f}  recall={info['avg_recall']:.3f}  F1={info['avg_f1']:.3f}"
+                f"  Acc(item/seq)={info['item_accuracy_float']:.3f} {info['instance_accuracy_float']:.3f}"
+            )
+        if "feature_norm" in info:
+            line += f" feature_norm={info['feature_norm']:<8.2f}"
+        sys.stdout.write(line.rstrip() + "\n")
+
+    def on_optimization_end(self, log: str) -> None:
+        """The scores of the labels on held-out sequences, if any."""
+        last = self.logparser.last_iteration
+        if last is not None and last["scores"]:
+            width = max(map(len, [*last["scores"], "Label"]))
+            sys.stdout.write(f"{'Label':<{width}}  Precision  Recall     F1  Support\n")
+            for label, score in sorted(last["scores"].items()):
+                rates = (score.precision or 0.0, score.recall or 0.0, score.f1 or 0.0)
+                shown = "{:9.3f}  {:6.3f}  {:5.3f}".format(*rates)
+                sys.stdout.write(f"{label:<{width}}  {shown}  {score.ref:7}\n")
+        super().on_optimization_end(log)
+
+
+class ModelPath:
+    """A file that is deleted with its object, unless its name was given or ``keep`` is set.
+
+    name: its path; None: there is none yet
+    """
+
+    def __init__(self, name: str | None, keep: bool) -> None:
+        self.name, self.given, self.keep = name, name is not None, keep
+
+    def renew(self) -> str:
+        """A path to write a new model to."""
+        if not self.given:
+            self.remove()
+            number, self.name = tempfile.mkstemp(".chaff", "model")
+            os.close(number)
+        assert self.name is not None
+        return self.name
+
+    def remove(self) -> None:
+        """Delete a temporary file."""
+        if self.given or self.keep or self.name is None:
+            return
+        with contextlib.suppress(OSError):
+            Path(self.name).unlink()
+        self.name = None
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # the interpreter may be closing
+            self.remove()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state, with the content of a temporary file."""
+        state = dict(vars(self))
+        if not self.given and self.name is not None:
+            state["content"], state["name"] = Path(self.name).read_bytes(), None
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        content = state.pop("content", None)
+        vars(self).update(state)
+        if content is not None:
+            Path(self.renew()).write_bytes(content)
+
 
 # Names of parameters that differ from those of the trainer.
 TRAINERS = {
