@@ -203,6 +203,29 @@ def test_a_second_run_does_what_is_missing(model, tmp_path, run):  # noqa: F811
     assert run(*ask).err.count("predicted before") == 0
 
 
+def test_files_are_predicted_again_if_the_model_or_the_rules_have_changed(model, tmp_path, run):  # noqa: F811
+    pattern, out = corpus(tmp_path, 1)
+    rules, other = tmp_path / "rules.toml", tmp_path / "other.chaff"
+    other.write_bytes(model.read_bytes())
+    ask = ["predict", str(other), pattern, "-o", str(out), "--engine", "threads"]
+    assert run(*ask).err == ""
+    assert b"B-PER" in (out / "part0.conll").read_bytes()
+    Tagger("hmm", folds=0).fit(WORDS, [["O"] * len(s) for s in WORDS]).save(other)
+    assert run(*ask).err == ""
+    assert b"B-PER" not in (out / "part0.conll").read_bytes()
+    ask[1] = str(model)
+    rules.write_text('never = [["PER", "PER"]]\n')
+    assert run(*ask, "--rules", str(rules)).err == ""
+    assert (out / "part0.conll").read_bytes().count(b"B-PER") == 4
+    assert "1 of 1 files were predicted before" in run(*ask, "--rules", str(rules)).err
+    rules.write_text('once = ["PER"]\n')
+    assert run(*ask, "--rules", str(rules)).err == ""
+    assert (out / "part0.conll").read_bytes().count(b"B-PER") == 3
+    gone = run(*ask, "--rules", str(tmp_path / "none.toml"))
+    assert gone.code == 2
+    assert "none.toml: cannot be read: No such file" in gone.err
+
+
 def test_an_engine_needs_a_folder(model, tmp_path, run):  # noqa: F811
     pattern, _ = corpus(tmp_path)
     outcome = run("predict", str(model), pattern, "-o", str(tmp_path / "one.conll"), "--engine", "threads")

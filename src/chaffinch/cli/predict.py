@@ -245,7 +245,9 @@ def _by_engine(
 ) -> None:
     """Predict every file by a worker of the engine; files that are done already are kept."""
     threads = asked.threads if engine == "threads" else asked.threads or 1
-    job = FilePrediction(model.absolute(), digest_of(model), replace(asked, threads=threads), on_error)
+    rules = None if asked.rules is None else asked.rules.absolute()  # workers may run in another folder
+    request = replace(asked, threads=threads, rules=rules)
+    job = FilePrediction(model.absolute(), digest_of(model), request, on_error)
     pairs = [(path.absolute(), target.absolute()) for path, target in zip(inputs, targets, strict=True)]
     before = 0
     with progress_bar() as listener:

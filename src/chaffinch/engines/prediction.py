@@ -134,7 +134,7 @@ def _remove_unfinished(outputs: Sequence[Path]) -> None:
 class Manifest:
     """The finished files: by the name of the output, the input's size and time, and the size of the answers.
 
-    key: a hash of the model and the request
+    key: a hash of the model, the request and the contents of the files that the request names, such as rules
     """
 
     path: Path
@@ -145,7 +145,9 @@ class Manifest:
     @classmethod
     def read(cls, folder: Path, job: FilePrediction) -> "Manifest":
         """The manifest of a folder; an empty one if there is none, or one of another job."""
-        asked = {k: str(v) for k, v in asdict(job.request).items() if k not in ("data", "output", "threads")}
+        asked = {
+            k: _contents(v) for k, v in asdict(job.request).items() if k not in ("data", "output", "threads")
+        }
         key = hashlib.sha256(
             json.dumps([job.digest, job.on_error, asked], sort_keys=True).encode()
         ).hexdigest()
@@ -179,8 +181,18 @@ class Manifest:
 
 def digest_of(path: Path) -> str:
     """SHA-256 of a file."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as e:
+        raise DataError(f"{path}: cannot be read: {e.strerror}") from None
+
+
+def _contents(setting: Any) -> str:
+    """A setting of a request as text; a file by the digest of its contents, which may change under the same name."""
+    if isinstance(setting, list | tuple):
+        return json.dumps([_contents(one) for one in setting])
+    return digest_of(setting) if isinstance(setting, Path) else str(setting)
 
 
 def _facts(path: Path) -> dict[str, Any]:
