@@ -249,6 +249,45 @@ def test_the_memory_that_is_told_is_the_memory_that_is_used(
         assert told.larger > 1.5 * told.cached
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells the peak of a process")
+@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="sanitizers take memory of their own")
+def test_the_memory_of_characters_is_told_if_settings_are_chosen_on_a_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = {"CHOSEN_ON": 500, "CHOSEN_ON_ALL": 2_000, "TRIED_FEATURES": (30_000, 100_000)}
+    for name, size in sizes.items():
+        monkeypatch.setattr(f"chaffinch.kinds.cached_documents.{name}", size)
+    sampled = "".join(
+        f"import chaffinch.recipes.document_blocks as b; b.{n} = {s}\n" for n, s in sizes.items()
+    )
+    rng = np.random.default_rng(0)
+    data = tmp_path / "d.csv"
+    words = [[f"w{int(30_000**u)}" for u in rng.random(12)] for _ in range(20_000)]
+    rows = "".join(f"L{n % 5},{' '.join(some)}\n" for n, some in enumerate(words))
+    data.write_text(f"label,text\n{rows}", encoding="utf-8")
+    told = estimate(kind_of_file(data), [data], {}, 1, features="characters")
+    assert told is not None
+    arguments = ["train", data, "-o", tmp_path / "m", "--cache", tmp_path / "c", "--threads", "1"]
+    ran = subprocess.run(
+        [
+            sys.executable,
+            "-W",
+            "ignore",
+            "-c",
+            sampled + PEAK,
+            *map(str, arguments),
+            "--features",
+            "characters",
+        ],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    peak = 1024 * int(ran.stdout.split("VmHWM:")[1].split()[0])
+    assert told.cached == pytest.approx(peak, rel=0.25)
+
+
 def test_the_files_of_a_training_that_failed_stay(tmp_path: Path) -> None:
     folder = tmp_path / "c"
 

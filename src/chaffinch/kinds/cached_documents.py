@@ -19,15 +19,28 @@ from chaffinch.kinds.requests import Needs
 from chaffinch.kinds.texts import Texts
 from chaffinch.learners.choice import padded
 from chaffinch.progress import Listener
-from chaffinch.recipes.document_blocks import CHOSEN_ON_ALL, COUNTED_ON, MIXED, PASSES
+from chaffinch.recipes.document_blocks import (
+    CHOSEN_CHARACTERS,
+    CHOSEN_ON,
+    CHOSEN_ON_ALL,
+    COUNTED_CHARACTERS,
+    COUNTED_ON,
+    MIXED,
+    PASSES,
+    TRIED_FEATURES,
+)
 from chaffinch.recipes.text_features import TextFeatures
 
-OF_ITEM = 55  # bytes per feature of a document in training from a cache
+OF_ITEM = 40  # bytes per feature of a document in training from a cache
 # Bytes in memory per character and per document, its word features included.
-OF_TEXT, OF_DOCUMENT = 14, 200
-# Bytes per feature of a document if features are character n-grams: while these are counted, while recipes are compared
-# on all documents, and while kinds of features are compared on a sample.
-OF_VALUE, OF_CHOICE, OF_ROUND = 34, 46, 27
+OF_TEXT, OF_DOCUMENT = 14, 1000
+OF_STRING = 70  # bytes of a text besides its characters
+# Bytes per feature of a document while n-grams are counted, by whether there is one kind of n-grams or several, whose
+# rows are joined; while settings are tried: those of the rows, and of the part of them that is tried.
+OF_VALUE, OF_JOINED, OF_ROW, OF_TRIED = 16, 34, 8, 30
+# If features are character n-grams, bytes per feature of a document while recipes are compared on all documents, and
+# while kinds of features are compared on a sample.
+OF_CHOICE, OF_ROUND = 46, 27
 
 
 def needs_of_documents(corpora: Sequence[Texts], features: Any = None) -> Needs | None:
@@ -56,6 +69,9 @@ def _needs(parts: Sequence[Texts], features: TextFeatures) -> Needs:
     characters = sum(map(len, parts[1].texts))
     in_memory = OF_TEXT * characters + OF_DOCUMENT * whole
     row = 4 * padded(len(set(parts[1].labels)))
+    mean = characters // whole + 1
+    counted_on = min(COUNTED_ON, max(CHOSEN_ON, COUNTED_CHARACTERS // mean))
+    chosen_on = min(CHOSEN_ON_ALL, CHOSEN_CHARACTERS // mean)
     if of_characters(features):
         encoders = [features.encoder(len(part), 0, 1) for part in parts]
         items = [
@@ -64,7 +80,7 @@ def _needs(parts: Sequence[Texts], features: TextFeatures) -> Needs:
         ][1]
         fewer, more = (one.n_features for one in encoders)
         in_memory = max(in_memory, OF_CHOICE * items)
-        counted, learnt, chosen = max(in_memory, OF_VALUE * items), 0, OF_CHOICE * items
+        learnt, chosen = 0, OF_CHOICE * items
     else:
         made = [
             Classifier("logistic", features=features, choose=False, calibrate=False, threads=1) for _ in parts
@@ -73,7 +89,9 @@ def _needs(parts: Sequence[Texts], features: TextFeatures) -> Needs:
             one.set_params(smallest=0.0).fit(part.texts, part.labels)
         fewer, more = (one.model_.encoder.n_features for one in made)
         items = len(made[1].model_.encoder.rows(parts[1].texts, None, 1).ids)
-        counted, learnt, chosen = in_memory, OF_ITEM * items, 0
+        learnt, chosen = OF_ITEM * items, in_memory
+    texts = characters + OF_STRING * whole
+    counted = texts + (OF_VALUE if len(features.ngrams) == 1 else OF_JOINED) * items
     growth = float(np.clip(np.log(max(more, 2) / max(fewer, 1)) / np.log(whole / max(half, 1)), 0.0, 1.0))
     return Needs(
         memory=in_memory,
@@ -82,13 +100,16 @@ def _needs(parts: Sequence[Texts], features: TextFeatures) -> Needs:
         weight_bytes=row,
         most=2**62,
         # The texts and features of the counted documents.
-        blocks=int(max(counted * COUNTED_ON / whole, OF_ITEM * MIXED * ITEMS)),
+        blocks=int(max(counted * counted_on / whole, OF_ITEM * MIXED * ITEMS)),
         as_blocks=max(counted, learnt),
         passes=PASSES / 1.5,
-        counted=max(COUNTED_ON / whole, 1.0),
+        counted=max(counted_on / whole, 1.0),
         each=row * whole,
+        rows=texts + OF_ROW * items,
+        tried=OF_TRIED * items,
+        most_tried=OF_TRIED * TRIED_FEATURES[1],
         chosen=chosen,
-        chosen_up_to=CHOSEN_ON_ALL / whole,
+        chosen_up_to=chosen_on / whole,
     )
 
 

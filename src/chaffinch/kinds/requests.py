@@ -71,6 +71,8 @@ class Needs:
     as_blocks:    bytes of the sample as such blocks
     passes:       cost of a whole training on the sample, as a multiple of the trial
     each:         bytes in training from a cache that grow with the data without limit: dual variables of documents
+    rows:         bytes of the counted documents' features, held while settings are tried
+    tried:        bytes of the trials on the sample     most_tried: maximum bytes of trials
     chosen:       bytes of choosing settings on the sample as in memory; done up to chosen_up_to times the sample
     first:        bytes of comparing kinds of features on a sample
     larger:       the same with character n-grams, if these may be chosen
@@ -87,6 +89,9 @@ class Needs:
     passes: float = 1.0
     counted: float = math.inf
     each: float = 0.0
+    rows: float = 0.0
+    tried: float = 0.0
+    most_tried: float = 0.0
     chosen: float = 0.0
     chosen_up_to: float = 0.0
     first: float = 0.0
@@ -103,8 +108,10 @@ class Needs:
         Features are counted first; then memory holds their index, their weights and the blocks.
         """
         weights = min(features * self.weight_bytes, self.most)
+        counted = min(times, self.counted)
         blocks = max(
             min(self.blocks, self.as_blocks * times),
+            self.rows * counted + min(self.tried * counted, self.most_tried),
             self.chosen * times if times <= self.chosen_up_to else 0.0,
         )
         held = weights + INDEXED * weights / self.weight_bytes + self.each * times
