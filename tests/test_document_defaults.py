@@ -63,6 +63,18 @@ def test_characters_are_chosen_if_words_say_nothing():
     assert chosen.score(*shapes(200, seed=1)) > 0.95
 
 
+def test_characters_compete_for_long_texts_as_far_as_they_are_affordable():
+    names, kinds = shapes(60 * 40)
+    texts = [" ".join(names[n % 2 :: 2][40 * (n // 2) : 40 * (n // 2) + 40]) for n in range(60)]
+    y = kinds[:60]
+    assert np.mean([len(text) for text in texts]) > documents.SHORT
+    chosen = Classifier(threads=1).fit(texts, y)
+    assert chosen.choice_["features"] == "characters"
+    few = documents.FEW_CHARACTERS // len(texts[0])
+    assert "characters" in documents.suited_kinds(texts[:1] * (few - 1))
+    assert "characters" not in documents.suited_kinds(texts[:1] * (few + 1))
+
+
 def test_the_scores_of_the_choice_are_those_that_calibration_would_compute(monkeypatch):
     texts, y = shapes(1100)  # two folds are scored to judge small weights, five are known
     seen = []

@@ -74,7 +74,7 @@ FEWEST = 20  # documents: fewer are too few for cross-validation
 SAMPLE = 2000  # documents of the first round
 SAMPLE_CHARACTERS = 3_000_000
 SHORT = 300  # mean characters per text: below it, characters and questions are worth their cost
-FEW_CHARACTERS = 500_000  # total of longer texts up to which characters within words are tried
+FEW_CHARACTERS = 1_000_000  # total of longer texts up to which characters within words are tried
 PROBED_FOLDS = (0, 2, 4)
 FAR_BEHIND = 0.05  # of accuracy
 HEADER = re.compile(r"[A-Z][\w-]*: ")
@@ -252,7 +252,7 @@ def suited_kinds(texts: Sequence[str]) -> tuple[str, ...]:
         return ("tf-idf", "characters", "words+characters", "sentences", "questions")
     found = ["words", "more-words"]
     if characters < FEW_CHARACTERS:
-        found.append("words+characters")
+        found.append("characters")
     looked = texts[:: max(1, len(texts) // 100)]
     if sum(HEADER.match(text) is not None for text in looked) > len(looked) / 2:
         found.append("mail")
