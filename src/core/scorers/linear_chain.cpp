@@ -3,6 +3,7 @@
 #include "chain_conditionals.hpp"
 #include "parallel.hpp"
 #include "score.hpp"
+#include "sentence_twos.hpp"
 #include "stop.hpp"
 
 #include <algorithm>
@@ -25,24 +26,34 @@ std::vector<float> copied(const float* values, std::int64_t n) {
     return values == nullptr ? std::vector<float>() : std::vector<float>(values, values + n);
 }
 
+template <class Work> void for_each_block(const SentenceRows& x, std::size_t threads, Work&& work) {
+    const std::size_t blocks = (x.size() + sentences_per_block - 1) / sentences_per_block;
+    machine::parallel_blocks(blocks, threads, [&](std::size_t b) {
+        work(b * sentences_per_block, std::min(x.size(), (b + 1) * sentences_per_block));
+    });
+}
+
+// Sentence n with its scores, which lie in `room`.
+structures::ChainSentence<float> scored(const SentenceRows& x, const machine::AlignedVector<float>& w, std::int64_t S,
+                                        std::size_t n, machine::AlignedVector<float>& room) {
+    machine::check_stop();
+    const std::int64_t from = x.sentences[n], T = x.sentences[n + 1] - from;
+    float* unary = machine::room(room, T * S);
+    score_rows(x.ptr.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(T + 1)), x.ids, w.data(), S, unary,
+               x.values);
+    return {.unary = unary, .T = T, .stride = S};
+}
+
 // Calls work(n, unary scores, T) for every sentence with a token; `make` gives each block its own workspace.
 template <class Make, class Work>
 void for_each_sentence(const SentenceRows& x, const machine::AlignedVector<float>& w, std::int64_t S, std::size_t threads,
                        Make&& make, Work&& work) {
-    const std::size_t blocks = (x.size() + sentences_per_block - 1) / sentences_per_block;
-    machine::parallel_blocks(blocks, threads, [&](std::size_t b) {
+    for_each_block(x, threads, [&](std::size_t first, std::size_t last) {
         auto workspace = make();
         machine::AlignedVector<float> scores;
-        const std::size_t last = std::min(x.size(), (b + 1) * sentences_per_block);
-        for (std::size_t n = b * sentences_per_block; n < last; ++n) {
-            machine::check_stop();
-            const std::int64_t from = x.sentences[n];
-            const std::int64_t T = x.sentences[n + 1] - from;
-            if (T == 0) continue;
-            float* unary = machine::room(scores, T * S);
-            score_rows(x.ptr.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(T + 1)), x.ids,
-                       w.data(), S, unary, x.values);
-            work(workspace, n, structures::ChainSentence<float>{.unary = unary, .T = T, .stride = S});
+        for (std::size_t n = first; n < last; ++n) {
+            if (x.sentences[n + 1] == x.sentences[n]) continue;
+            work(workspace, n, scored(x, w, S, n, scores));
         }
     });
 }
@@ -68,17 +79,30 @@ structures::ChainPotentials<float> LinearChain::potentials() const {
 }
 
 void LinearChain::tag(const SentenceRows& x, std::size_t threads, std::span<std::int32_t> labels) const {
-    const auto make = [&] {
+    for_each_block(x, threads, [&](std::size_t first, std::size_t last) {
         structures::ChainViterbi<float> viterbi;
         viterbi.prepare(potentials());
-        return viterbi;
-    };
-    for_each_sentence(x, unary_, S_, threads, make,
-                      [&](structures::ChainViterbi<float>& viterbi, std::size_t n, const structures::ChainSentence<float>& sentence) {
-                          std::int32_t* out = labels.data() + x.sentences[n];
-                          const structures::Found best = viterbi(sentence, out);
-                          if (best.blocked >= 0) broken(sentence, best.blocked, out);
-                      });
+        machine::AlignedVector<float> room[2];
+        const auto scores = [&](std::int64_t n, std::size_t k) {
+            return scored(x, unary_, S_, static_cast<std::size_t>(n), room[k]);
+        };
+        const auto took = [&](const structures::ChainSentence<float>& sentence, const structures::Found& best, std::int32_t* out) {
+            if (best.blocked >= 0) broken(sentence, best.blocked, out);
+        };
+        const auto two = [&](std::int64_t m, std::int64_t n) {
+            const structures::ChainSentence<float> sentences[] = {scores(m, 0), scores(n, 1)};
+            std::int32_t* const out[] = {labels.data() + x.sentences[m], labels.data() + x.sentences[n]};
+            structures::Found best[2];
+            viterbi.two(sentences, out, best);
+            for (std::size_t k = 0; k < 2; ++k) took(sentences[k], best[k], out[k]);
+        };
+        const auto one = [&](std::int64_t n) {
+            const structures::ChainSentence<float> sentence = scores(n, 0);
+            std::int32_t* const out = labels.data() + x.sentences[n];
+            took(sentence, viterbi(sentence, out), out);
+        };
+        structures::in_twos(x.sentences, static_cast<std::int64_t>(first), static_cast<std::int64_t>(last), two, one);
+    });
 }
 
 void LinearChain::kbest(const SentenceRows& x, std::int64_t k, std::size_t threads, std::span<std::int32_t> labels,

@@ -1,6 +1,7 @@
 // The max programme: Viterbi and max-marginals.
 #include "chain.hpp"
 
+#include "chain_lockstep.hpp"
 #include "chain_viterbi.hpp"
 #include "clones.hpp"
 
@@ -47,6 +48,16 @@ std::int64_t max_forward(MaxProgramme<double>& p, const ChainSentence<double>& x
 CHAFFINCH_HOT void max_trace(MaxProgramme<float>& p, std::int64_t last, std::int32_t* labels) { trace_columns(p, last, labels); }
 void max_trace(MaxProgramme<double>& p, std::int64_t last, std::int32_t* labels) { trace_columns(p, last, labels); }
 
+using Blocks = std::int64_t*; // [N]
+CHAFFINCH_HOT void max_lockstep(Lockstep<float> p, const ChainSentence<float>* x, std::int64_t N, Blocks blocked) {
+    climb_in_lockstep(p, x, N, blocked);
+}
+void max_lockstep(Lockstep<double> p, const ChainSentence<double>* x, std::int64_t N, Blocks blocked) {
+    climb_in_lockstep(p, x, N, blocked);
+}
+CHAFFINCH_HOT void max_lockstep_trace(Lockstep<float> p, std::int32_t* const* labels) { trace_in_lockstep(p, labels); }
+void max_lockstep_trace(Lockstep<double> p, std::int32_t* const* labels) { trace_in_lockstep(p, labels); }
+
 template <class Real> ChainViterbi<Real>::ChainViterbi() : state_(std::make_unique<State>()) {}
 template <class Real> ChainViterbi<Real>::~ChainViterbi() = default;
 template <class Real> ChainViterbi<Real>::ChainViterbi(ChainViterbi&&) noexcept = default;
@@ -54,12 +65,17 @@ template <class Real> ChainViterbi<Real>& ChainViterbi<Real>::operator=(ChainVit
 
 template <class Real> void ChainViterbi<Real>::prepare(const ChainPotentials<Real>& potentials) {
     state_->programme.prepare(potentials);
+    state_->potentials = potentials;
+    state_->other_prepared = false;
 }
 
 template <class Real> Found ChainViterbi<Real>::operator()(const ChainSentence<Real>& x, std::int32_t* labels) {
     auto& p = state_->programme;
     Found found;
-    found.blocked = state_->climbed(x);
+    std::int64_t blocked = 0;
+    MaxProgramme<Real>* const one = &p;
+    if (state_->narrow(x)) machine::may_throw([&] { max_lockstep(&one, &x, 1, &blocked); });
+    if (blocked >= 0) found.blocked = state_->climbed(x);
     if (found.blocked >= 0) return found;
     const ChainState last = best_last(p);
     if (p.second() || x.pairs || x.T < least_columns) {
@@ -70,6 +86,25 @@ template <class Real> Found ChainViterbi<Real>::operator()(const ChainSentence<R
     }
     found.value = path_score(p, x, labels);
     return found;
+}
+
+template <class Real>
+void ChainViterbi<Real>::two(const ChainSentence<Real> (&x)[2], std::int32_t* const (&labels)[2], Found (&found)[2]) {
+    State& s = *state_;
+    std::int64_t blocked[2] = {0, 0};
+    MaxProgramme<Real>* const p[] = {&s.programme, &s.other};
+    if (s.narrow(x[0]) && s.narrow(x[1])) {
+        if (!s.other_prepared) s.other.prepare(s.potentials), s.other_prepared = true;
+        machine::may_throw([&] { max_lockstep(p, x, 2, blocked); });
+    }
+    if (blocked[0] >= 0 || blocked[1] >= 0) {
+        for (std::size_t n = 0; n < 2; ++n) found[n] = (*this)(x[n], labels[n]);
+        return;
+    }
+    if (!s.programme.is_transposed()) s.programme.transpose();
+    for (std::size_t n = 0; n < 2; ++n) labels[n][x[n].T - 1] = static_cast<std::int32_t>(best_last(*p[n]).c);
+    max_lockstep_trace(p, labels);
+    for (std::size_t n = 0; n < 2; ++n) found[n] = {path_score(*p[n], x[n], labels[n]), -1};
 }
 
 template <class Real> Found ChainViterbi<Real>::max_marginals(const ChainSentence<Real>& x, Real* out) {

@@ -90,6 +90,9 @@ template <class Real> class ChainViterbi {
     void prepare(const ChainPotentials<Real>& potentials);
     Found operator()(const ChainSentence<Real>& x, std::int32_t* labels); // labels [T]
 
+    // Two sentences at once, with the same answers in less time.
+    void two(const ChainSentence<Real> (&x)[2], std::int32_t* const (&labels)[2], Found (&found)[2]);
+
     // The k best labellings, best first; equal scores in the order of ties above. Returns how many there are
     // (at most k); a blocked sentence has none. labels [k][T], scores [k].
     std::int64_t best(const ChainSentence<Real>& x, std::int64_t k, std::int32_t* labels, double* scores,

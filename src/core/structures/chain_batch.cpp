@@ -1,6 +1,7 @@
 #include "chain_batch.hpp"
 
 #include "parallel.hpp"
+#include "sentence_twos.hpp"
 #include "stop.hpp"
 
 #include <algorithm>
@@ -29,11 +30,19 @@ template <class Real> std::vector<std::int64_t> pair_bounds(const ChainBatch<Rea
     return at;
 }
 
-// Makes one Machine per block and calls work(machine, block, n, sentence) -> Found for each sentence that is not empty.
+template <class Real>
+ChainSentence<Real> sentence(const ChainBatch<Real>& batch, const std::vector<std::int64_t>& pair_at, std::int64_t n) {
+    const std::int64_t at = batch.bounds[n], Y = batch.shared.Y;
+    ChainSentence<Real> x{.unary = batch.unary + at * batch.stride, .T = batch.bounds[n + 1] - at, .stride = batch.stride};
+    if (batch.allowed) x.allowed = batch.allowed + at * Y;
+    if (batch.pairs) x.pairs = batch.pairs + pair_at[n] * Y * Y;
+    return x;
+}
+
+// Makes one Machine per block and calls work(machine, block, from, to) -> Blocked for its sentences.
 template <class Machine, class Real, class Work>
-Blocked each_sentence(const ChainBatch<Real>& batch, std::size_t threads, Work&& work) {
-    const std::int64_t N = sentences(batch), Y = batch.shared.Y;
-    const std::vector<std::int64_t> pair_at = pair_bounds(batch);
+Blocked each_block(const ChainBatch<Real>& batch, std::size_t threads, Work&& work) {
+    const std::int64_t N = sentences(batch);
     const std::size_t count = blocks(batch);
     std::vector<Blocked> blocked(count);
     machine::parallel_blocks(count, threads, [&](std::size_t block) {
@@ -41,23 +50,25 @@ Blocked each_sentence(const ChainBatch<Real>& batch, std::size_t threads, Work&&
         machine.prepare(batch.shared);
         const std::int64_t from = N * static_cast<std::int64_t>(block) / static_cast<std::int64_t>(count);
         const std::int64_t to = N * static_cast<std::int64_t>(block + 1) / static_cast<std::int64_t>(count);
-        for (std::int64_t n = from; n < to; ++n) {
-            machine::check_stop();
-            const std::int64_t at = batch.bounds[n];
-            ChainSentence<Real> x{.unary = batch.unary + at * batch.stride,
-                                  .T = batch.bounds[n + 1] - at,
-                                  .stride = batch.stride};
-            if (x.T == 0) continue;
-            if (batch.allowed) x.allowed = batch.allowed + at * Y;
-            if (batch.pairs) x.pairs = batch.pairs + pair_at[n] * Y * Y;
-            const Found found = work(machine, block, n, x);
-            if (found.blocked < 0) continue;
-            blocked[block] = {n, found.blocked};
-            return;
-        }
+        blocked[block] = work(machine, block, from, to);
     });
     const auto first = std::ranges::find_if(blocked, [](const Blocked& b) { return b.sentence >= 0; });
     return first == blocked.end() ? Blocked{} : *first;
+}
+
+// The same sentence by sentence: work(machine, block, n, sentence) -> Found for each that is not empty.
+template <class Machine, class Real, class Work>
+Blocked each_sentence(const ChainBatch<Real>& batch, std::size_t threads, Work&& work) {
+    const std::vector<std::int64_t> pair_at = pair_bounds(batch);
+    return each_block<Machine>(batch, threads, [&](auto& machine, std::size_t block, std::int64_t from, std::int64_t to) {
+        for (std::int64_t n = from; n < to; ++n) {
+            machine::check_stop();
+            const ChainSentence<Real> x = sentence(batch, pair_at, n);
+            if (x.T == 0) continue;
+            if (const Found found = work(machine, block, n, x); found.blocked >= 0) return Blocked{n, found.blocked};
+        }
+        return Blocked{};
+    });
 }
 
 } // namespace
@@ -65,11 +76,25 @@ Blocked each_sentence(const ChainBatch<Real>& batch, std::size_t threads, Work&&
 template <class Real>
 Blocked viterbi_batch(const ChainBatch<Real>& batch, std::size_t threads, std::int32_t* labels, double* scores) {
     std::fill_n(scores, sentences(batch), 0.0);
-    return each_sentence<ChainViterbi<Real>>(
-        batch, threads, [&](auto& viterbi, std::size_t, std::int64_t n, const ChainSentence<Real>& x) {
-            const Found found = viterbi(x, labels + batch.bounds[n]);
-            scores[n] = found.value;
-            return found;
+    const std::vector<std::int64_t> pair_at = pair_bounds(batch);
+    return each_block<ChainViterbi<Real>>(
+        batch, threads, [&](auto& viterbi, std::size_t, std::int64_t from, std::int64_t to) {
+            Blocked first;
+            const auto took = [&](std::int64_t n, const Found& found) {
+                scores[n] = found.value;
+                if (found.blocked >= 0 && (first.sentence < 0 || n < first.sentence)) first = {n, found.blocked};
+            };
+            in_twos(
+                batch.bounds, from, to,
+                [&](std::int64_t m, std::int64_t n) {
+                    machine::check_stop();
+                    Found found[2];
+                    viterbi.two({sentence(batch, pair_at, m), sentence(batch, pair_at, n)},
+                                {labels + batch.bounds[m], labels + batch.bounds[n]}, found);
+                    took(m, found[0]), took(n, found[1]);
+                },
+                [&](std::int64_t n) { took(n, viterbi(sentence(batch, pair_at, n), labels + batch.bounds[n])); });
+            return first;
         });
 }
 

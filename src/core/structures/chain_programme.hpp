@@ -17,6 +17,7 @@
 #include "stop.hpp"
 
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 namespace chaffinch::structures {
@@ -60,11 +61,16 @@ template <class Ring> class ChainProgramme {
     double log_total() { return log_scale_ + ring.log_total(alpha(T - 1), width(T - 1)); } // best score or log Z
     Real divisor(std::int64_t t) const { return divisors_[t]; } // what alpha_t was rescaled by
 
+    // For callers that fill alpha themselves: its rows, uninitialised, and the W that all positions share.
+    void open_rows() { machine::room(alpha_, T * blocks * S); }
+    const Real* shared_weights() const { return w_.data(); }
+
     // W into position t; for potentials by position it is made anew in a scratch buffer.
     template <class In> CHAFFINCH_INLINE const Real* weights(const ChainSentence<In>& x, std::int64_t t);
 
   private:
     template <class In> CHAFFINCH_INLINE const Real* transposed(const ChainSentence<In>& x, const Real* w);
+    template <class In> CHAFFINCH_INLINE void lift_row(const ChainSentence<In>& x, std::int64_t t, Real* row) const;
 
     // Which labels may come before b (after b), for every b: labels of b at [bounds[b], bounds[b + 1]).
     struct Lists {
@@ -165,13 +171,7 @@ CHAFFINCH_INLINE void ChainProgramme<Ring>::lift(const ChainSentence<In>& x, boo
     Real* rows = machine::room(lifted_, T * S);
     for (std::int64_t t = 0; t < T; ++t) {
         Real* row = rows + t * S;
-        const In* from = x.unary + t * x.stride;
-        if (x.stride >= S) {
-            for (std::int64_t y = 0; y < S; ++y) row[y] = y < Y ? static_cast<Real>(from[y]) : never;
-        } else {
-            for (std::int64_t y = Y; y < S; ++y) row[y] = never;
-            for (std::int64_t y = 0; y < Y; ++y) row[y] = static_cast<Real>(from[y]);
-        }
+        lift_row(x, t, row);
         if (x.allowed)
             for (std::int64_t y = 0; y < Y; ++y) row[y] = x.allowed[t * Y + y] ? row[y] : never;
         if (t == 0)
@@ -180,6 +180,29 @@ CHAFFINCH_INLINE void ChainProgramme<Ring>::lift(const ChainSentence<In>& x, boo
             for (std::int64_t y = 0; y < S; ++y) row[y] += end_[y];
         unary_shift_ += ring.lift(row, S);
     }
+}
+
+// row[y] = unary_t(y), -inf in the lanes behind the labels.
+template <class Ring>
+template <class In>
+CHAFFINCH_INLINE void ChainProgramme<Ring>::lift_row(const ChainSentence<In>& x, std::int64_t t, Real* row) const {
+    constexpr Real never = -std::numeric_limits<Real>::infinity();
+    const In* from = x.unary + t * x.stride;
+    if constexpr (std::is_same_v<In, Real>) {
+        if (t * x.stride + S <= (T - 1) * x.stride + Y) { // whole packs can be read: other rows follow
+            using Number = machine::Flag<Real>;
+            machine::Pack<Real> u;
+            std::int64_t k = 0;
+            for (; k + machine::lanes <= Y; k += machine::lanes) machine::get<Real>(u, from + k), machine::put<Real>(row + k, u);
+            if (k == S) return;
+            machine::get<Real>(u, from + k);
+            const auto label = machine::numbered<Number>() < static_cast<Number>(Y - k);
+            machine::put<Real>(row + k, machine::select(label, u, machine::Pack<Real>{} + never));
+            return;
+        }
+    }
+    for (std::int64_t y = Y; y < S; ++y) row[y] = never;
+    for (std::int64_t y = 0; y < Y; ++y) row[y] = static_cast<Real>(from[y]);
 }
 
 template <class Ring>

@@ -11,6 +11,8 @@
 
 namespace chaffinch::structures {
 
+inline constexpr std::int64_t most_lockstep_packs = 4; // of a row: see chain_lockstep.hpp
+
 template <class Real> using MaxProgramme = ChainProgramme<MaxPlus<Real>>;
 
 std::int64_t max_forward(MaxProgramme<float>& p, const ChainSentence<float>& x);
@@ -24,7 +26,14 @@ struct ChainState {
 };
 
 template <class Real> struct ChainViterbi<Real>::State {
-    MaxProgramme<Real> programme;
+    MaxProgramme<Real> programme, other; // other: of a second sentence at the same time
+    ChainPotentials<Real> potentials;
+    bool other_prepared = false;
+
+    // Whether lockstep can do it: first order, no potentials by position, rows that fit in registers.
+    bool narrow(const ChainSentence<Real>& x) const {
+        return !programme.second() && !x.pairs && programme.S <= most_lockstep_packs * machine::lanes;
+    }
 
     // Runs the forward pass; returns Found.blocked.
     std::int64_t climbed(const ChainSentence<Real>& x) {
