@@ -249,6 +249,36 @@ def test_a_batch_names_the_sentence_too():
         chain.viterbi_batch(batch, np.array([0, 2, 5]), allowed=allowed)
 
 
+def test_of_several_sentences_without_a_labelling_a_batch_names_the_first():
+    chain = Chain(2)
+    lengths = [3, 2, 5, 9, 4]
+    bounds = np.concatenate([[0], np.cumsum(lengths)])
+    allowed = np.ones((bounds[-1], 2), np.bool_)
+    allowed[[bounds[3], bounds[1] + 1, bounds[2] + 4]] = False
+    batch = Parts(unary=np.zeros((bounds[-1], 2), np.float32))
+    with pytest.raises(DataError, match="sentence 1, position 1: no allowed label"):
+        chain.viterbi_batch(batch, bounds, allowed=allowed)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("Y", [1, 2, 7, 8, 9, 16, 17, 22, 24, 25, 32, 33])
+@pytest.mark.parametrize("grid", [None, 1.0])  # on a grid many paths are equal
+def test_sentences_decoded_two_at_a_time_get_the_first_of_their_k_best(Y, dtype, grid):
+    rng = np.random.default_rng(Y)
+    lengths = rng.permutation([0, 1, 1, 2, 3, 7, 8, 8, 9, 20, 70, 131])
+    bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    batch = random_parts(rng, int(bounds[-1]), Y, dtype=dtype)
+    if grid:
+        batch = Parts(**{name: np.round(block / grid) * grid for name, block in batch.items()})
+    chain = Chain(Y, transitions=rng.random((Y, Y)) < 0.9 if Y > 2 else None)
+    allowed = rng.random((bounds[-1], Y)) < 0.9
+    allowed[:, :3] = True
+    labels, scores = chain.viterbi_batch(batch, bounds, allowed=allowed)
+    lists = chain.kbest_batch(batch, bounds, 1, allowed=allowed)
+    assert np.array_equal(labels, np.concatenate([best[0][1] for best in lists]))
+    assert scores.tolist() == [best[0][0] for best in lists]
+
+
 @either_order
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_batch_answers_as_its_sentences_do_for_any_number_of_threads(order, dtype):

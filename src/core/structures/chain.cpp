@@ -102,7 +102,6 @@ void ChainViterbi<Real>::two(const ChainSentence<Real> (&x)[2], std::int32_t* co
         return;
     }
     if (!s.programme.is_transposed()) s.programme.transpose();
-    for (std::size_t n = 0; n < 2; ++n) labels[n][x[n].T - 1] = static_cast<std::int32_t>(best_last(*p[n]).c);
     max_lockstep_trace(p, labels);
     for (std::size_t n = 0; n < 2; ++n) found[n] = {path_score(*p[n], x[n], labels[n]), -1};
 }

@@ -13,6 +13,7 @@ namespace chaffinch::structures {
 namespace {
 
 constexpr std::int64_t most_blocks = 64;
+constexpr std::int64_t together = 4; // sentences of a block, at least, if they go two by two
 
 template <class Real> std::int64_t sentences(const ChainBatch<Real>& batch) {
     return static_cast<std::int64_t>(batch.bounds.size()) - 1;
@@ -41,9 +42,8 @@ ChainSentence<Real> sentence(const ChainBatch<Real>& batch, const std::vector<st
 
 // Makes one Machine per block and calls work(machine, block, from, to) -> Blocked for its sentences.
 template <class Machine, class Real, class Work>
-Blocked each_block(const ChainBatch<Real>& batch, std::size_t threads, Work&& work) {
+Blocked each_block(const ChainBatch<Real>& batch, std::size_t count, std::size_t threads, Work&& work) {
     const std::int64_t N = sentences(batch);
-    const std::size_t count = blocks(batch);
     std::vector<Blocked> blocked(count);
     machine::parallel_blocks(count, threads, [&](std::size_t block) {
         Machine machine;
@@ -60,7 +60,7 @@ Blocked each_block(const ChainBatch<Real>& batch, std::size_t threads, Work&& wo
 template <class Machine, class Real, class Work>
 Blocked each_sentence(const ChainBatch<Real>& batch, std::size_t threads, Work&& work) {
     const std::vector<std::int64_t> pair_at = pair_bounds(batch);
-    return each_block<Machine>(batch, threads, [&](auto& machine, std::size_t block, std::int64_t from, std::int64_t to) {
+    return each_block<Machine>(batch, blocks(batch), threads, [&](auto& machine, std::size_t block, std::int64_t from, std::int64_t to) {
         for (std::int64_t n = from; n < to; ++n) {
             machine::check_stop();
             const ChainSentence<Real> x = sentence(batch, pair_at, n);
@@ -77,8 +77,9 @@ template <class Real>
 Blocked viterbi_batch(const ChainBatch<Real>& batch, std::size_t threads, std::int32_t* labels, double* scores) {
     std::fill_n(scores, sentences(batch), 0.0);
     const std::vector<std::int64_t> pair_at = pair_bounds(batch);
+    const std::int64_t count = std::min((sentences(batch) + together - 1) / together, most_blocks);
     return each_block<ChainViterbi<Real>>(
-        batch, threads, [&](auto& viterbi, std::size_t, std::int64_t from, std::int64_t to) {
+        batch, static_cast<std::size_t>(count), threads, [&](auto& viterbi, std::size_t, std::int64_t from, std::int64_t to) {
             Blocked first;
             const auto took = [&](std::int64_t n, const Found& found) {
                 scores[n] = found.value;

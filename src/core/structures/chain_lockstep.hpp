@@ -65,32 +65,34 @@ CHAFFINCH_INLINE void lockstep_forward(Lockstep<Real> p, std::int64_t from, std:
     }
 }
 
+// The first of the largest scores; 0 if none is a score, which happens when sums overflow a float.
+template <std::int64_t P, class Real> CHAFFINCH_INLINE std::int64_t first_best(const machine::Pack<Real> (&score)[P]) {
+    using Number = machine::Flag<Real>;
+    machine::Pack<Real> most = machine::Pack<Real>{} + MaxPlus<Real>::zero;
+    for (std::int64_t k = 0; k < P; ++k) most = machine::larger(score[k], most);
+    const Real top = machine::largest(most);
+    machine::Pack<Number> first = machine::Pack<Number>{} + std::numeric_limits<Number>::max(); // of each lane
+    for (std::int64_t k = P - 1; k >= 0; --k)
+        first = machine::select(score[k] == top, machine::numbered<Number>() + static_cast<Number>(k * machine::lanes), first);
+    return top > MaxPlus<Real>::zero ? static_cast<std::int64_t>(-machine::largest(-first)) : 0;
+}
+
 // labels[n][t] for last[n] > t >= last[n] - steps; labels[n][last[n]] is given. columns: W transposed, [Y][S].
 template <std::int64_t P, std::int64_t N, class Real>
 CHAFFINCH_INLINE void lockstep_trace(Lockstep<Real> p, const Real* columns, const std::int64_t* last, std::int64_t steps,
                                      std::int32_t* const* labels) {
-    using Number = machine::Flag<Real>;
-    using Pack = machine::Pack<Real>;
     constexpr std::int64_t lanes = machine::lanes;
-    const machine::Pack<Number> numbers = machine::numbered<Number>(),
-                                none = machine::Pack<Number>{} + std::numeric_limits<Number>::max();
     std::int64_t c[N];
     for (std::int64_t n = 0; n < N; ++n) c[n] = labels[n][last[n]];
     for (std::int64_t s = 1; s <= steps; ++s)
         for (std::int64_t n = 0; n < N; ++n) {
             const Real *source = p[n]->alpha(last[n] - s), *column = columns + c[n] * P * lanes;
-            Pack score[P], w, most = Pack{} + MaxPlus<Real>::zero;
+            machine::Pack<Real> score[P], w;
             for (std::int64_t k = 0; k < P; ++k) {
                 machine::get<Real>(score[k], source + k * lanes), machine::get<Real>(w, column + k * lanes);
                 score[k] += w;
-                most = machine::larger(score[k], most);
             }
-            const Real top = machine::largest(most);
-            machine::Pack<Number> first = none; // of each lane, of the sources that reach the maximum
-            for (std::int64_t k = P - 1; k >= 0; --k)
-                first = machine::select(score[k] == top, numbers + static_cast<Number>(k * lanes), first);
-            // As in trace: 0 if no source has a score, which happens when sums overflow a float.
-            c[n] = top > MaxPlus<Real>::zero ? static_cast<std::int64_t>(-machine::largest(-first)) : 0;
+            c[n] = first_best<P, Real>(score);
             labels[n][last[n] - s] = static_cast<std::int32_t>(c[n]);
         }
 }
@@ -119,11 +121,16 @@ CHAFFINCH_INLINE void climb_in_lockstep(Lockstep<Real> p, const ChainSentence<Re
     });
 }
 
-// The same of two sentences backwards: labels but the last of each. W of the first is transposed.
+// The labels of two sentences, from the last to the first. W of the first is transposed.
 template <class Real> CHAFFINCH_INLINE void trace_in_lockstep(Lockstep<Real> p, std::int32_t* const* labels) {
     by_packs(p[0]->S, [&]<std::int64_t P>() CHAFFINCH_INLINE_LAMBDA {
         const std::int64_t both = std::min(p[0]->T, p[1]->T) - 1, longer = p[0]->T > p[1]->T ? 0 : 1;
         const std::int64_t last[] = {p[0]->T - 1, p[1]->T - 1}, rest = last[longer] - both;
+        for (std::int64_t n = 0; n < 2; ++n) {
+            machine::Pack<Real> score[P];
+            for (std::int64_t k = 0; k < P; ++k) machine::get<Real>(score[k], p[n]->alpha(last[n]) + k * machine::lanes);
+            labels[n][last[n]] = static_cast<std::int32_t>(first_best<P, Real>(score));
+        }
         lockstep_trace<P, 2, Real>(p, p[0]->column(0), last, both, labels);
         lockstep_trace<P, 1, Real>(p + longer, p[0]->column(0), &rest, rest, labels + longer);
     });
