@@ -35,9 +35,10 @@ Machine: {cpu}, {architecture}. In this run one core copied {copied:.1f} GB/s be
 into one instruction; the core fuses none, so that all machines give the same bytes.
 
 The limit of a path is the longer of two times. Memory: the rows of weights (or cache lines of an index) that its
-definition reads and writes, fetched in the same order from a table of the same size, and the other bytes at the speed
-of a copy. Arithmetic: its operations and exponentials at the rates above. It is a lower bound: nothing in it waits for
-an earlier result, no branch is mispredicted. `benchmarks/limits.py` counts the bytes and operations of each path.
+definition reads and writes, fetched in the same order from a table of the same size (shuffled once if a hash of strings
+or pairs leads to them, as in vectorising), and the other bytes at the speed of a copy. Arithmetic: its operations and
+exponentials at the rates above. It is a lower bound: nothing in it waits for an earlier result, no branch is
+mispredicted. `benchmarks/limits.py` counts the bytes and operations of each path.
 
 | path | for each | bytes | operations | bound by | limit, ns | taken, ns | fraction |
 |---|---|---|---|---|---|---|---|

@@ -56,6 +56,22 @@ def test_the_limit_is_the_longer_of_memory_and_arithmetic() -> None:
     assert limits.reached(path, slow_copies).bound == "memory"
 
 
+def test_rows_of_a_hash_table_are_the_same_rows_elsewhere() -> None:
+    path = limits.vectorising(TINY)
+    read = limits.read_ids(path)
+    assert sorted(np.bincount(read)[np.unique(read)]) == sorted(np.bincount(path.ids)[np.unique(path.ids)])
+    assert read.max() < path.table[0]
+    assert not np.array_equal(read, path.ids)
+    plain = limits.viterbi(TINY)
+    assert limits.read_ids(plain) is plain.ids
+
+
+def test_every_distinct_word_is_looked_up_once_a_column_unless_it_is_described() -> None:
+    types = len({word for sentence in limits.words(TINY) for word in sentence})
+    strings, known = limits.feature_extraction(TINY), limits.features_of_known_words(TINY)
+    assert strings.rows - known.rows == 3 * types
+
+
 def test_the_exponent_of_a_power_law_is_found() -> None:
     sizes = (10, 20, 40, 80)
     times = tuple(3e-6 * np.array(sizes) ** 1.7)
