@@ -295,6 +295,13 @@ def test_unknown_words_and_documents_without_features_give_empty_rows():
     assert len(vectorizer.transform([])) == 0
 
 
+def test_an_unknown_word_with_the_tag_and_the_slot_of_a_known_one_stays_unknown():
+    known, unknown = "qgtzaa", "qhovty"  # their hashes agree in the upper 32 bits and in the lowest six
+    vectorizer, _ = fitted([known], ngram_high=1)
+    rows = vectorizer.transform([unknown, known, f"{unknown} {known}"])
+    assert naive.named_rows(vectorizer, rows) == [{}, {known: 1}, {known: 1}]
+
+
 def test_shares_of_documents_round_as_scikit_learns_do():
     documents = ["a b", "a c", "a b c", "d"]
     vectorizer, _ = fitted(documents, min_df=0.5, max_df=0.74, ngram_high=1)

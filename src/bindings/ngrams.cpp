@@ -7,6 +7,7 @@
 #include "give_back.hpp"
 #include "random.hpp"
 #include "selection.hpp"
+#include "word_functions.hpp"
 
 #include <memory>
 #include <string>
@@ -46,12 +47,9 @@ text::TokenRule token_rule(const Strings& texts, In<std::uint8_t> kinds, int sho
     if (kinds.size() != text::ascii_points && kinds.size() != text::code_points)
         throw nb::value_error("kinds must have 128 or 1114112 entries");
     if (kinds.size() == text::ascii_points)
-        for (const std::string_view text : texts) {
-            unsigned char any = 0;
-            for (const char c : text) any |= static_cast<unsigned char>(c);
-            if (any >= text::ascii_points)
+        for (const std::string_view text : texts)
+            if (!text::is_ascii(text))
                 throw nb::value_error("kinds of all code points are needed for text beyond ASCII");
-        }
     return {span(kinds), shortest, marks, lower};
 }
 

@@ -117,6 +117,10 @@ void NGramIndex::add_rows(const text::SymbolBlock& block, bool presence, NGramRo
     const std::vector<std::int32_t>& symbols = block.ids;
     std::vector<std::int32_t> at = symbols, features, scratch;
     std::vector<Probe> probes;
+    if (table_->depth <= 2) { // an upper bound that is seldom far off
+        out.ids.reserve(out.ids.size() + symbols.size() * table_->depth);
+        if (!presence) out.values.reserve(out.ids.capacity());
+    }
     for (std::size_t d = 0; d + 1 < block.documents.size(); ++d) {
         const std::uint32_t begin = block.documents[d], end = block.documents[d + 1];
         const std::uint32_t length = block.segments[end] - block.segments[begin];

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -89,6 +90,12 @@ inline bool same_padded(std::string_view a, std::string_view b) {
     return ((first & (longer ? ~std::uint64_t{0} : part)) | (longer ? second & part : 0)) == 0;
 }
 
+// A padded string and its hash.
+struct HashedString {
+    std::string_view text;
+    std::uint64_t hash;
+};
+
 class Interner {
   public:
     static constexpr std::int32_t absent = -1;
@@ -112,6 +119,9 @@ class Interner {
     std::int32_t find_padded(std::string_view s, std::uint64_t hash) const {
         return slots_[slot_of(hash, [&](std::string_view other) { return same_padded(other, s); })].id;
     }
+
+    // out[i] = find_padded(strings[i]). Slots, bounds and bytes of many strings are loaded at the same time.
+    void find_all(std::span<const HashedString> strings, std::int32_t* out) const;
 
     // The id of s, given one now if it has none.
     std::int32_t intern(std::string_view s) { return intern_hashed(s, hash_bytes(s)); }

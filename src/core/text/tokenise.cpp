@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 
 namespace chaffinch::text {
 
@@ -64,27 +65,61 @@ CHAFFINCH_HOT bool copied(const char* from, std::size_t n, bool lower, char* to)
     return any < ascii_points;
 }
 
-// Which of 64 ASCII characters are of a kind, as bits.
-inline std::uint64_t of_kind(const char* p, const std::uint8_t* kinds, CharKind kind) {
-    std::uint64_t bits = 0;
-    for (int i = 0; i < 64; ++i) bits |= static_cast<std::uint64_t>(kinds[static_cast<unsigned char>(p[i])] == kind) << i;
-    return bits;
+// The ASCII characters of a kind, as ranges of consecutive ones: few, so that a loop over ranges beats a table.
+struct AsciiRange {
+    unsigned char first, more; // more: how many follow the first
+};
+
+std::vector<AsciiRange> ranges_of(const TokenRule& rule, CharKind kind) {
+    std::vector<AsciiRange> ranges;
+    for (unsigned char c = 0; c < ascii_points; ++c) {
+        if (rule.kinds[c] != kind) continue;
+        if (!ranges.empty() && ranges.back().first + ranges.back().more + 1 == c) ++ranges.back().more;
+        else ranges.push_back({c, 0});
+    }
+    return ranges;
+}
+
+// bits[i / 64] has bit i % 64 if character i is in a range, for whole runs of 64 characters.
+CHAFFINCH_HOT void mark_ranges(const char* text, std::size_t runs, std::span<const AsciiRange> ranges, std::uint64_t* bits) {
+    for (std::size_t r = 0; r < runs; ++r) {
+        unsigned char within[64] = {}; // 0 or 1
+        const char* here = text + 64 * r;
+        for (const AsciiRange range : ranges)
+            for (std::size_t i = 0; i < 64; ++i)
+                within[i] |= static_cast<unsigned char>(static_cast<unsigned char>(here[i] - range.first) <= range.more);
+        std::uint64_t all = 0;
+        for (std::size_t i = 0; i < 64; i += 8) { // the product moves the lowest bit of byte k to bit 56 + k
+            std::uint64_t eight;
+            std::memcpy(&eight, within + i, 8);
+            all |= (eight * 0x0102040810204080ULL >> 56) << i;
+        }
+        bits[r] = all;
+    }
 }
 
 // scan_words of ASCII text with 64 readable bytes behind it, 64 characters at a time: words start where a word
 // character follows none and end where none follows one; the k-th start and the k-th end belong together.
 class AsciiScan {
   public:
+    explicit AsciiScan(const TokenRule& rule) : word_ranges_(ranges_of(rule, word_char)) {
+        if (rule.marks) mark_ranges_ = ranges_of(rule, mark_char);
+    }
+
     template <class Emit> void operator()(std::string_view text, const TokenRule& rule, Emit&& emit) {
-        starts_.resize(text.size() + 1);
-        ends_.resize(text.size() + 1);
+        starts_.resize(std::max(starts_.size(), text.size() + 1));
+        ends_.resize(starts_.size());
+        const std::size_t runs = text.size() / 64 + 1; // at the end too, where a last word ends
+        words_.resize(std::max(words_.size(), runs));
+        marks_.resize(words_.size());
+        mark_ranges(text.data(), runs, word_ranges_, words_.data());
+        mark_ranges(text.data(), runs, mark_ranges_, marks_.data());
         std::size_t starts = 0, ends = 0;
         std::uint64_t word_before = 0, mark_before = 0; // the last bit of the 64 before
-        for (std::size_t i = 0; i <= text.size(); i += 64) { // at the end too, where a last word ends
-            const std::size_t left = text.size() - i;
+        for (std::size_t r = 0; r < runs; ++r) {
+            const std::size_t i = 64 * r, left = text.size() - i;
             const std::uint64_t within = left >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << left) - 1;
-            const std::uint64_t words = within & of_kind(text.data() + i, rule.kinds.data(), word_char);
-            const std::uint64_t marks = rule.marks ? within & of_kind(text.data() + i, rule.kinds.data(), mark_char) : 0;
+            const std::uint64_t words = within & words_[r], marks = within & marks_[r];
             const std::uint64_t after_word = words << 1 | word_before, after_mark = marks << 1 | mark_before;
             starts = listed((words & ~after_word) | marks, i, starts_, starts);
             ends = listed((after_word & ~words) | after_mark, i, ends_, ends);
@@ -104,6 +139,8 @@ class AsciiScan {
         return size;
     }
 
+    std::vector<AsciiRange> word_ranges_, mark_ranges_;
+    std::vector<std::uint64_t> words_, marks_; // [runs of 64] which characters are of the kind
     std::vector<std::uint32_t> starts_, ends_;
 };
 
@@ -134,23 +171,29 @@ template <class Types> class CharTable {
 constexpr char padded_space[1 + padding] = {' '};
 constexpr std::string_view space{padded_space, 1};
 
-struct HashedWord {
-    std::string_view text;
-    std::uint64_t hash;
-};
-
 // Buffers for cutting texts, reused for many texts.
 struct Workspace {
     std::vector<char> padded; // the text, lowered if asked, and bytes behind it that may be read
-    std::vector<HashedWord> words;
+    std::vector<HashedString> words;
     AsciiScan scan_ascii;
 };
 
-// Scans the whole text first, so that each word's slot is prefetched long before it is read.
+inline void add_ids(const Interner& types, const std::vector<HashedString>& words, std::vector<std::int32_t>& ids) {
+    ids.resize(ids.size() + words.size());
+    types.find_all(words, ids.data() + ids.size() - words.size());
+}
+inline void add_ids(Interner& types, const std::vector<HashedString>& words, std::vector<std::int32_t>& ids) {
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        if (i + ahead < words.size()) types.prefetch(words[i + ahead].hash);
+        ids.push_back(types.intern_padded(words[i].text, words[i].hash));
+    }
+}
+
+// Scans the whole text first, so that what a look-up reads is prefetched.
 template <class Types>
 void add_words(std::string_view text, bool ascii, const TokenRule& rule, Types& types, Workspace& work,
                SymbolBlock& block) {
-    std::vector<HashedWord>& words = work.words;
+    std::vector<HashedString>& words = work.words;
     words.clear();
     const auto add = [&](std::size_t start, std::size_t end) {
         const std::string_view word = text.substr(start, end - start);
@@ -158,10 +201,7 @@ void add_words(std::string_view text, bool ascii, const TokenRule& rule, Types& 
     };
     if (ascii) work.scan_ascii(text, rule, add);
     else scan_words(text, rule, add);
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        if (i + ahead < words.size()) types.prefetch(words[i + ahead].hash);
-        block.ids.push_back(id_of(types, words[i].text, words[i].hash));
-    }
+    add_ids(types, words, block.ids);
     block.segments.push_back(static_cast<std::uint32_t>(block.ids.size()));
 }
 
@@ -206,7 +246,7 @@ template <class Types>
 SymbolBlock block_of(std::span<const std::string_view> texts, Cut cut, const TokenRule& rule, Types& types) {
     SymbolBlock block{{}, {0}, {0}};
     CharTable<Types> chars(types);
-    Workspace work;
+    Workspace work{{}, {}, AsciiScan(rule)};
     for (std::string_view text : texts) {
         work.padded.resize(std::max(work.padded.size(), text.size() + 64));
         const bool ascii = copied(text.data(), text.size(), rule.lower, work.padded.data());
