@@ -242,7 +242,8 @@ def viterbi(sizes: Sizes, threads: int = 1) -> Path:
 
     Some of these wait for one another: forwards the maxima over the labels before, backwards the comparisons that trace
     the path. Forwards the core has two maxima of Y / 2 sources side by side, then the maximum over the row for the
-    scale; backwards, a maximum and a minimum of packs and across a pack (three steps).
+    scale; backwards, a maximum and a minimum of packs and across a pack (three steps). Up to 32 labels it works on two
+    sentences at once, which wait at the same time: half as many for each token.
     """
     from chaffinch.structures import Chain, Parts
 
@@ -256,7 +257,7 @@ def viterbi(sizes: Sizes, threads: int = 1) -> Path:
     return Path(
         "Viterbi", "token", lambda: chain.viterbi_batch(parts, bounds, threads=threads), n,
         np.arange(n), (n, Y), n, n * (4 * padded(Y) + 4), 2 * n * Y * Y,
-        chain=n * (Y / 2 + 3 + 3 * (padded(Y) / LANES + 3)),
+        chain=n * (Y / 2 + 3 + 3 * (padded(Y) / LANES + 3)) / (2 if Y <= 32 else 1),
     )  # fmt: skip
 
 

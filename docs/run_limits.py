@@ -56,16 +56,16 @@ by a profile (samples of the clock), forward and backward steps are a third, in 
   eighth: one sum in double over all weights, in order, which the limit counts as bytes alone. Rows of the
   gradient and of scores are an eighth each; these are the rows that the limit counts.""",
     "Viterbi": """\
-latency. A sentence is a chain: {chain:.0f} operations for each token wait for the one before (maxima over the
-  labels, the scale of a row, the trace of the path back), {each:.1f} ns each if nothing else took time; an
-  operation takes four cycles. By a profile, forward steps are half of the time, the trace a fifth, checks of the
-  input in Python another fifth. The limit assumes that nothing waits, which needs several sentences side by side
-  in one loop; the core takes them one by one.""",
+latency. A sentence is a chain: {chain:.0f} operations for each token of two sentences side by side wait for the
+  one before (maxima over the labels, the scale of a row, the trace of the path back), {each:.1f} ns each if nothing
+  else took time; an operation takes four cycles. By a profile, forward steps are half of the time, the trace a
+  fifth, checks of the input in Python another fifth. The limit assumes that nothing waits, which needs more
+  sentences side by side than there are registers for.""",
     "vectorising": """\
-by a profile, splitting text into words and looking them up is a third, the look-up of pairs of words a fifth,
-  the sort of a document's features a sixth. The limit has one cache line for each n-gram. The look-up of a word
-  reads three (slot, bounds of the string, string), that of a pair two (tag, slot); slots and tags are
-  prefetched, and nothing is allocated for a word.""",
+by a profile, the look-up of pairs of words is a fifth, that of words another fifth, the sort of a document's
+  features an eighth, finding the bounds of words a tenth. The limit has one cache line for each n-gram. The look-up
+  of a word reads three (slot, bounds of the string, string), that of a pair two (tag, slot); words are looked up in
+  batches whose lines are prefetched, and nothing is allocated for a word.""",
 }
 
 ARCHITECTURES = """
