@@ -1,5 +1,6 @@
 """The documentation: pages derived from the code are written, and every page is rendered to docs/_build."""
 
+import inspect
 import re
 import sys
 from collections.abc import Iterator
@@ -9,12 +10,19 @@ from markdown_it import MarkdownIt
 
 from chaffinch.corpus import FORMATS
 from chaffinch.files import writing_text
+from chaffinch.kernels.kernel import NAMED
 from chaffinch.kinds import KINDS
 from chaffinch.knobs import knobs, table
 from chaffinch.report.html import Html, Page
 
 HERE = Path(__file__).resolve().parent
-SETTINGS, README = HERE / "settings.md", HERE.parent / "README.md"
+SETTINGS, KERNELS, README = HERE / "settings.md", HERE / "kernels.md", HERE.parent / "README.md"
+OBJECTS = {
+    "features": "rows of numbers, dense or sparse",
+    "text": "texts, or lists of words",
+    "trees": "trees, or bracketed strings",
+}
+KERNEL_TABLE = re.compile(r"(?<=\| kernel \| what it computes \| objects \|\n\|---\|---\|---\|\n)(?:\|.*\n)+")
 
 INTRODUCTION = """\
 # Settings
@@ -44,8 +52,26 @@ def counted(readme: str) -> str:
     return re.sub(r"converts between \d+ formats", f"converts between {len(FORMATS)} formats", readme)
 
 
+def with_kernels(page: str) -> str:
+    """docs/kernels.md with the current kernels: their settings, the first line of their docstring, their objects."""
+    rows = [
+        (
+            f"{k.kind.__name__}{_arguments(k.kind)}",
+            (inspect.getdoc(k.kind) or "").partition("\n")[0],
+            OBJECTS[k.of],
+        )
+        for k in NAMED.values()
+    ]
+    rows.append(("FunctionKernel(f)", "any Python function f(a, b)", "anything"))
+    made = "".join(f"| `{name}` | {_cell(summary)} | {objects} |\n" for name, summary, objects in rows)
+    return KERNEL_TABLE.sub(lambda _: made, page, count=1)
+
+
 def main() -> None:
     """Write what is derived from the code and render all pages."""
+    kernels = with_kernels(KERNELS.read_text(encoding="utf-8"))
+    with writing_text(KERNELS) as out:
+        out.write(kernels)
     with writing_text(SETTINGS) as out:
         out.write(settings_page())
     readme = counted(README.read_text(encoding="utf-8"))
@@ -59,6 +85,17 @@ def main() -> None:
         with writing_text(target) as out:
             out.write(_rendered(source))
     sys.stdout.write(f"{len(pages)} pages in {rendered.relative_to(HERE.parent)}\n")
+
+
+def _arguments(kernel: type) -> str:
+    """The settings of a kernel with their defaults."""
+    settings = inspect.signature(kernel).parameters.values()
+    return "(" + ", ".join(f"{p.name}={p.default!r}" for p in settings) + ")"
+
+
+def _cell(text: str) -> str:
+    """Text of a docstring in a cell of Markdown, without its full stop."""
+    return re.sub(r":\w+:`(\w+)`", r"`\1`", text).replace("``", "`").replace("|", "\\|").removesuffix(".")
 
 
 def _recipes() -> Iterator[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from chaffinch.corpus import FORMATS
+from chaffinch.kernels.kernel import NAMED
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -14,6 +15,14 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 def test_the_settings_page_is_what_the_knobs_say() -> None:
     derived = runpy.run_path(str(DOCS / "build.py"))["settings_page"]()
     assert (DOCS / "settings.md").read_text("utf-8") == derived, "run `make docs` and commit docs/settings.md"
+
+
+def test_the_table_of_kernels_is_what_their_classes_say() -> None:
+    page = (DOCS / "kernels.md").read_text("utf-8")
+    derived = runpy.run_path(str(DOCS / "build.py"))["with_kernels"]
+    assert derived(page) == page, "run `make docs` and commit docs/kernels.md"
+    assert derived(page.replace("| `Rbf(", "| `Other(")) == page
+    assert all(f"| `{named.kind.__name__}(" in page for named in NAMED.values())
 
 
 def test_the_table_of_formats_has_every_format_and_its_extensions() -> None:
