@@ -159,7 +159,7 @@ def counted_race(monkeypatch, task, right):
         halves = np.array_split(right[candidate.recipe], FOLDS), np.array_split(of, FOLDS)
         return tags._Fold(halves[0][k], halves[1][k], (None, None))
 
-    monkeypatch.setattr(race, "_trained", trained)
+    monkeypatch.setattr(race, "_train_fold", trained)
     return race, folds
 
 
