@@ -55,6 +55,18 @@ finally:
 """
 
 
+def peak_of(arguments: list[str], before: str = "") -> int:
+    """The largest number of resident bytes of a command. before: code that runs first."""
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", before + PEAK, *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    return 1024 * int(ran.stdout.split("VmHWM:")[1].split()[0])
+
+
 FLAGS = {
     "perceptron": ["--recipe", "perceptron", "--epochs", "3"],
     "characters": ["--features", "characters", "--recipe", "perceptron"],
@@ -235,14 +247,7 @@ def test_the_memory_that_is_told_is_the_memory_that_is_used(
     ]
     for name, value in flags.items():
         arguments += [f"--{name}", value]
-    ran = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", PEAK, *arguments],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    peak = 1024 * int(ran.stdout.split("VmHWM:")[1].split()[0])
+    peak = peak_of(arguments)
     assert told.cached == pytest.approx(peak, rel=0.25)
     if kind == "documents" and not flags:  # words are chosen, but n-grams of characters were compared
         assert told.larger is not None
@@ -268,23 +273,7 @@ def test_the_memory_of_characters_is_told_if_settings_are_chosen_on_a_sample(
     told = estimate(kind_of_file(data), [data], {}, 1, features="characters")
     assert told is not None
     arguments = ["train", data, "-o", tmp_path / "m", "--cache", tmp_path / "c", "--threads", "1"]
-    ran = subprocess.run(
-        [
-            sys.executable,
-            "-W",
-            "ignore",
-            "-c",
-            sampled + PEAK,
-            *map(str, arguments),
-            "--features",
-            "characters",
-        ],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    peak = 1024 * int(ran.stdout.split("VmHWM:")[1].split()[0])
+    peak = peak_of([*map(str, arguments), "--features", "characters"], sampled)
     assert told.cached == pytest.approx(peak, rel=0.25)
 
 

@@ -163,13 +163,13 @@ def decision_text(one: Evidence, words: Sequence[str], top: int) -> str:
     broad = min(48, max(map(len, names), default=0))
     for c, number, name in zip(every, numbers, names, strict=True):
         lines.append(f"  {number:>{width}}  {name:<{broad}}  {_made_of(c, one)}".rstrip())
-    if also := also_changed(one, words):
-        lines.append(f"  {also}")
-    if one.without is not None:
-        lines.append(f"  {_removal(one.without, one, words)}")
-    if one.note:
-        lines.append(f"  {one.note}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *(f"  {remark}" for remark in _remarks(one, words))])
+
+
+def _remarks(one: Evidence, words: Sequence[str]) -> list[str]:
+    """Sentences below the contributions: other changes of the rival, the removal that turns the answer, a note."""
+    removal = "" if one.without is None else _removal(one.without, one, words)
+    return [remark for remark in (also_changed(one, words), removal, one.note) if remark]
 
 
 def _headline(one: Evidence) -> str:
@@ -340,10 +340,4 @@ def _caption(one: Evidence, words: Sequence[str]) -> str:
     said.append(".")
     if one.rival is not None and len(_title(one)) >= WIDE:
         said.append(f" The rival: {one.rival}.")
-    if also := also_changed(one, words):
-        said.append(f" {also}")
-    if one.without is not None:
-        said.append(f" {_removal(one.without, one, words)}")
-    if one.note:
-        said.append(f" {one.note}")
-    return "".join(said)
+    return "".join([*said, *(f" {remark}" for remark in _remarks(one, words))])
