@@ -14,7 +14,9 @@ from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.model.encoders import SymbolEncoder, TemplateEncoder
 from chaffinch.model.kernel_classifier import ObjectEncoder
 from chaffinch.model.pcfg import PcfgModel
+from chaffinch.model.ruled import RuledChainModel, under_rules
 from chaffinch.model.span_parser import SpanParserModel
+from chaffinch.rules import once
 
 # What turns an input into features or potentials, for each kind of model.
 ENCODINGS = [
@@ -66,11 +68,11 @@ def explained(model):
             return model.explain(small._lists()[0])
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_an_explanation_encodes_its_input_once(name, monkeypatch):
-    model, times = load(old_models.FOLDER / f"{name}.chaff"), Counter()
-    if isinstance(model, Reranker):
-        small._lists()  # encoded before counting
+@pytest.fixture
+def times(monkeypatch):
+    """How often each object encoded something."""
+    small._lists()  # encoded before counting
+    times = Counter()
     for owner, method in ENCODINGS:
         called, original = f"{owner.__name__.rpartition('.')[2]}.{method}", getattr(owner, method)
 
@@ -79,6 +81,30 @@ def test_an_explanation_encodes_its_input_once(name, monkeypatch):
             return original(*given, **more)
 
         monkeypatch.setattr(owner, method, counted)
-    assert explained(model).decisions
+    return times
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_an_explanation_encodes_its_input_once(name, times):
+    assert explained(load(old_models.FOLDER / f"{name}.chaff")).decisions
     assert {called for called, _ in times} == MODELS[name]
     assert set(times.values()) == {1}
+
+
+def test_a_chain_under_rules_encodes_a_sentence_once(times):
+    tagger = load(old_models.FOLDER / "tagger-crf.chaff")
+    tagger.model_ = under_rules(tagger.model_, [once("PER")])
+    assert isinstance(tagger.model_, RuledChainModel)
+    assert explained(tagger).decisions
+    assert [(called, n) for (called, _), n in times.items()] == [("TemplateEncoder.rows", 1)]
+
+
+def test_a_reranker_with_a_kernel_prepares_its_candidates_once(monkeypatch):
+    reranker, given = load(old_models.FOLDER / "reranker-by-a-kernel.chaff"), []
+    kernel = type(reranker.dual_.kernel)
+    prepare = kernel.prepared
+    monkeypatch.setattr(
+        kernel, "prepared", lambda self, objects: given.append(objects) or prepare(self, objects)
+    )
+    assert reranker.explain(small._tree_lists()[0]).decisions
+    assert sum(isinstance(objects, list) for objects in given) == 1

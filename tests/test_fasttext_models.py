@@ -3,6 +3,7 @@
 import pickle
 import random
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,30 @@ def test_a_model_is_the_same_after_saving_loading_and_pickling(name: str, tmp_pa
         assert other.predict(TEXTS).tolist() == made.predict(TEXTS).tolist()
     loaded.save(tmp_path / "again.chaff")
     assert path.read_bytes() == (tmp_path / "again.chaff").read_bytes()
+
+
+class Watched:
+    """A native object, and the names of the methods that were called."""
+
+    def __init__(self, core: Any) -> None:
+        self.core, self.called = core, []
+
+    def __getattr__(self, name: str) -> Any:
+        self.called.append(name)
+        return getattr(self.core, name)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("text", TEXTS)
+def test_an_explanation_reads_its_text_once_and_gives_the_predicted_label(name: str, text: str) -> None:
+    made = classifier(MODELS[name])
+    watched = Watched(made.model_.core)
+    made.model_ = replace(made.model_, core=watched)
+    (one,) = made.explain(text).decisions
+    assert set(watched.called) <= {"named_rows", "answer", "paths"}
+    assert watched.called.count("named_rows") == 1
+    assert one.answer == made.predict([text])[0]
+    assert one.probability == pytest.approx(made.predict_proba([text]).max())
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "one label"])

@@ -210,8 +210,8 @@ def test_a_sparse_crf_from_its_file_keeps_its_answers_to_other_names(tmp_path):
 def test_a_few_corrections_are_learnt_near_the_weights_and_more_by_training_on_all(held_out, monkeypatch):
     tagger = Tagger("ssvm", folds=0, threads=1).fit(part(0, 300))
     trainings = []
-    train = TAGGERS.trained
-    monkeypatch.setattr(type(TAGGERS), "trained", lambda self, *a, **k: trainings.append(1) or train(*a, **k))
+    train = TAGGERS.train
+    monkeypatch.setattr(type(TAGGERS), "train", lambda self, *a, **k: trainings.append(1) or train(*a, **k))
     for n in mistakes(tagger, held_out)[:3]:
         tagger.partial_fit(sentence(held_out, n))
     assert not trainings

@@ -116,13 +116,13 @@ def of_questions(n=120):
 @pytest.fixture
 def trained_configs(monkeypatch):
     """The configs of all models that are trained from here on."""
-    trained, configs = tags.TAGGERS.trained, []
+    trained, configs = tags.TAGGERS.train, []
 
     def counted(part, config):
         configs.append(config)
         return trained(part, config)
 
-    monkeypatch.setattr(type(tags.TAGGERS), "trained", staticmethod(counted))
+    monkeypatch.setattr(type(tags.TAGGERS), "train", staticmethod(counted))
     return configs
 
 

@@ -207,6 +207,22 @@ void bind_fasttext(nb::module_& m) {
             },
             nb::arg("texts"), nb::arg("k"), nb::arg("threshold"), nb::arg("threads"), nb::arg("labels").noconvert(),
             nb::arg("scores").noconvert(), "The k best labels of each text and log(p + 1e-5), best first; -1: none.")
+        .def(
+            "answer",
+            [](const Bound& self, In<std::int32_t> rows, Out<float> scores) {
+                const auto Y = static_cast<std::size_t>(self.model.settings().labels);
+                expect(rows.size() > 0 && scores.size() == Y, "there must be rows, and a score for each label");
+                const std::int64_t all = self.input.rows().rows;
+                for (const std::int32_t row : span(rows)) expect(row >= 0 && row < all, "there is no such row");
+                std::vector<float> h(static_cast<std::size_t>(self.model.dimensions())), room(Y);
+                self.model.hidden(span(rows), h);
+                self.model.scores(h, {scores.data(), Y});
+                model::FastText::Ranked found;
+                self.model.best(h, 1, 0.0f, room, found);
+                return found.empty() ? -1 : found[0].second;
+            },
+            nb::arg("rows").noconvert(), nb::arg("scores").noconvert(),
+            "The best label of a text with these rows, -1: none; scores: log(p + 1e-5) of each label.")
         .def("paths", [](const Bound& self) {
             auto found = self.model.paths();
             return nb::make_tuple(given(std::move(found.ptr)), given(std::move(found.rows)), given(std::move(found.signs)));

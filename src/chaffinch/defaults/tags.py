@@ -353,7 +353,7 @@ class _Race:
             encoded=self._encoded[k],
         )
         try:
-            trained = TAGGERS.trained(part, config)
+            trained = TAGGERS.train(part, config)
         except ChaffinchError:  # a fold may lack a label, or the recipe may lack an option of the task
             return None
         self.spent += self.work(candidate.recipe, learnt.n_tokens, len(trained.history))

@@ -74,7 +74,7 @@ class Aligner(Persistent[AlignerModel]):
             held_out = dev[0], _links(dev[1]), _links(dev[2])
             _check(*held_out)
         task = AlignmentTask(X, sure, also, text, self.threads, on_epoch, held_out, weight)
-        trained = ALIGNERS.trained(task, config)
+        trained = ALIGNERS.train(task, config)
         self.model_ = trained.model
         self.history_ = trained.history
         self.config_ = config

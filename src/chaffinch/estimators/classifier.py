@@ -159,7 +159,7 @@ class Classifier(DocumentLearning):
             and hasattr(X, "__len__")
             and recipe.train is train_classifier
         )
-        trained = CLASSIFIERS.trained(dataclasses.replace(task, keep=plain), config)
+        trained = CLASSIFIERS.train(dataclasses.replace(task, keep=plain), config)
         self.shards_ = None if trained.shards is None else trained.shards.as_dict()
         if trained.counts is not None and single:
             self._increment = Increment.counted(config, task.labels.classes, trained.counts)

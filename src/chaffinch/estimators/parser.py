@@ -85,7 +85,7 @@ class Parser(Calibrated[ParsingModel]):
             trees, weight = [trees[n] for n in kept.tolist()], weight[kept]
         held_out = None if dev is None else trees_of(dev)
         task = ParsingTask(trees, self.seed, self.threads, on_epoch, held_out, weight)
-        trained = PARSERS.trained(task, config)
+        trained = PARSERS.train(task, config)
         self.model_ = trained.model
         self.confidence_ = calibrate_parser(
             task, PARSERS.by_config(config), config, trained.model, self.folds

@@ -133,7 +133,7 @@ class Reranker(FilePickle, SklearnParams):
             problem, scores = self._problem(lists, losses, dev, RERANKERS.by_config(config).name != "hinge")
         score = None if held_out is None else list_score(held_out, scores)
         task = ListTask(problem, self.threads, on_epoch, score, weight)
-        trained = RERANKERS.trained(task, config)
+        trained = RERANKERS.train(task, config)
         if self.kernel is not None:
             every = [y for one in lists for y in one.candidates]
             self.dual_ = trained.model.finished()
@@ -303,8 +303,9 @@ class Reranker(FilePickle, SklearnParams):
         if not hasattr(self, "config_"):
             raise ConfigError("this reranker is not trained: call fit, or load a model")
         if self.kernel is not None:
-            (scores,) = self.scores([one])
-            K = self.dual_.kernel.gram(list(one.candidates), self.dual_.support, threads=self.threads)
+            objects = self.dual_.kernel.prepared(list(one.candidates))
+            scores = self.dual_.scores(objects, self.threads)[:, 0] + self.base * _gaps([one])
+            K = self.dual_.kernel.gram(objects, self.dual_.support, threads=self.threads)
             values = np.concatenate([_gaps([one])[:, None], K.astype(np.float64)], axis=1)
             names = [BASE_NAMES[0], *(f"#{n + 1} {shown(y)}" for n, y in enumerate(self.support_))]
             return names, values, np.concatenate([[self.base], self.dual_.alpha[:, 0]]), scores

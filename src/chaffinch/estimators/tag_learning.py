@@ -255,7 +255,7 @@ class TagLearning(TagPredictions):
                 weight=learnt.weight if uneven else None,
                 keep=True,
             )
-            trained = TAGGERS.trained(task, self.config_)
+            trained = TAGGERS.train(task, self.config_)
             if not few or lesson is None or gives_gold(trained.model, lesson, self.threads):
                 break
             if recipe.near:

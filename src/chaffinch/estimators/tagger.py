@@ -197,7 +197,7 @@ class Tagger(TagLearning):
         plan = self._plan(task, config)
         task, config = plan.task, plan.config
         self.choice_ = None if plan.choice is None else plan.choice.as_dict()
-        trained = TAGGERS.trained(task, config)
+        trained = TAGGERS.train(task, config)
         self.model_, self.confidence_ = calibrate(
             task,
             TAGGERS.by_config(config),

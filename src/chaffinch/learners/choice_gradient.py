@@ -76,7 +76,7 @@ class ChoiceSgd(Learner):
         if self.loss != "labels" and data.soft is None and not data.single:
             raise ConfigError(f"several labels per document need loss='labels', got {self.loss!r}")
 
-    def started(self, F: int, Y: int) -> "SgdRun":
+    def start(self, F: int, Y: int) -> "SgdRun":
         """A training from weights of zero, epoch by epoch in the core."""
         return SgdRun(self, F, Y)
 
@@ -160,9 +160,9 @@ class ChoicePerceptron(Learner):
         """The loop over the protocols."""
         return self.as_sgd().generic(problem)
 
-    def started(self, F: int, Y: int) -> "SgdRun":
+    def start(self, F: int, Y: int) -> "SgdRun":
         """A training from weights of zero, epoch by epoch in the core."""
-        return self.as_sgd().started(F, Y)
+        return self.as_sgd().start(F, Y)
 
     def as_sgd(self) -> ChoiceSgd:
         """The same steps as SGD: of length one, on mistakes only."""

@@ -248,7 +248,7 @@ def sgd_passes(
 ) -> Iterator[Pass]:
     """Stochastic gradients."""
     data: DocumentExamples = problem.examples
-    run = learner.started(data.F, data.Y)
+    run = learner.start(data.F, data.Y)
     for epoch in range(1, learner.epochs + 1):
         loss = run.epoch(problem, threads)
         yield Pass(epoch, {"loss": loss}, run.weights, learner.epochs)

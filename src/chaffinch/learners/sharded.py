@@ -146,7 +146,7 @@ class MixedEpoch(ProblemWork):
         w = np.array(given[0])
         if isinstance(self.learner, OnlineLearner):
             return self._sentences(problem, self.learner, number, w)
-        run = self.learner.started(problem.examples.F, problem.examples.Y)
+        run = self.learner.start(problem.examples.F, problem.examples.Y)
         run.resume(w, self.number - 1)
         loss = run.epoch(replace(problem, seed=problem.seed + (number << 20)), threads)
         last = run.raw(average=False)

@@ -216,10 +216,15 @@ class ChainModel:
     ) -> Iterator[TaggedSentence]:
         """Features, and transitions, of some sentences of a table, which is encoded once."""
         if self.needs:
-            yield from self.searched.examples(table, which, question, threads)
-            return
-        labels, rows = self.labels, self.encoder.rows(table, threads)
-        decided = self.decode_rows(table.ptr, rows, threads)
+            return self.searched.examples(table, which, question, threads)
+        rows = self.encoder.rows(table, threads)
+        return self.encoded_examples(table, rows, self.decode_rows(table.ptr, rows, threads), which)
+
+    def encoded_examples(
+        self, table: TokenTable, rows: IdRows, decided: NDArray[np.int32], which: Sequence[int]
+    ) -> Iterator[TaggedSentence]:
+        """The same of a table that was encoded and decoded."""
+        labels = self.labels
         for found in token_features(self.encoder, rows, table, which):
             y, made = decided[found.tokens], []
             if len(y):

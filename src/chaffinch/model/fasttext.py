@@ -142,6 +142,20 @@ class FastTextEncoder:
 
 
 @dataclass(frozen=True, eq=False)
+class FastTextDocument:
+    """A text as the model reads it, once.
+
+    counts [n], names, vectors [n, D]: of the rows of the input that it has   scores: log(p + 1e-5) [Y]   best: a label
+    """
+
+    counts: NDArray[np.float64]
+    names: Sequence[Named]
+    vectors: NDArray[np.float64]
+    scores: NDArray[np.float32]
+    best: int
+
+
+@dataclass(frozen=True, eq=False)
 class FastTextModel:
     """h = mean of the vectors of a text's words and n-grams;  s_y = U_y.h;  scores are log(p_y + 1e-5).
 
@@ -225,17 +239,15 @@ class FastTextModel:
         """Words and n-grams of the one document in X; each adds its share of the mean times the label's vector."""
         labels = [str(label) for label in self.classes.tolist()]
         question.checked(labels)
-        counts, names, vectors = self._rows(X[0])
-        total = counts.sum()
-        scores = self.scores(X, None, threads)
-        p = self.probabilities(scores)[0]
-        if not total:
+        text = self._read(X[0])
+        counts, names, vectors = text.counts, text.names, text.vectors
+        p = self.probabilities(text.scores[None])[0]
+        if not len(counts):
             prior = self._prior.astype(np.float64)
             shares = dict(zip(labels, p.tolist(), strict=True))
-            chosen = int(self.ranked(X, 1, threads)[0, 0])
             by_share = [Features.constant("share of the label in training", prior)]
-            return [ListExample(Decision(DOCUMENT), labels, prior, chosen, by_share, p=shares)]
-        values = counts / total
+            return [ListExample(Decision(DOCUMENT), labels, prior, text.best, by_share, p=shares)]
+        values = counts / counts.sum()
         if self.sections.output == "tree":
             slopes, constants = self._tree_slopes(values @ vectors)
         else:
@@ -246,7 +258,6 @@ class FastTextModel:
             document = ScoredDocument(names, values, weights, constants, sums, p, labels)
             odds = np.log(self.threshold) - np.log1p(-self.threshold)
             return document.several(question, bar=float(odds))
-        chosen = int(self.ranked(X, 1, threads)[0, 0])
         groups = [Features.listed(names, weights, values)]
         if self.sections.output == "tree":
             groups.append(Features.constant("depth in the tree of labels", constants))
@@ -257,7 +268,7 @@ class FastTextModel:
             return self._sums(left @ vectors / max(left.sum(), 1.0))
 
         def remark(rival: int | None) -> str:
-            tie = rival is not None and self.independent and scores[0, rival] == scores[0, chosen]
+            tie = rival is not None and self.independent and text.scores[rival] == text.scores[text.best]
             return EQUAL if tie else ""
 
         return [
@@ -265,7 +276,7 @@ class FastTextModel:
                 Decision(DOCUMENT),
                 labels,
                 sums,
-                chosen,
+                text.best,
                 groups,
                 p=dict(zip(labels, p.tolist(), strict=True)),
                 rescored=rescored,
@@ -293,16 +304,24 @@ class FastTextModel:
         }
         return "strongest words", rows
 
-    def _rows(self, text: str) -> tuple[NDArray[np.float64], list[Named], NDArray[np.float64]]:
-        """The count of each row of the input in a text, its name, and its vector."""
+    def _read(self, text: str) -> "FastTextDocument":
+        named = self.core.named_rows(text)
         counts: dict[int, int] = {}
         found: dict[int, dict[tuple[int, str], None]] = {}
-        for row, kind, name in self.core.named_rows(text):
+        for row, kind, gram in named:
             counts[row] = counts.get(row, 0) + 1
-            found.setdefault(row, {})[kind, name.decode("utf-8", "replace")] = None
-        names = [_named(list(alternatives)) for alternatives in found.values()]
-        vectors = self._vectors(np.array(list(counts), np.int32))
-        return np.array(list(counts.values()), np.float64), names, vectors
+            found.setdefault(row, {})[kind, gram.decode("utf-8", "replace")] = None
+        scores, best = self._prior.copy(), int(self._prior.argmax())
+        if named:
+            rows = np.array([row for row, _, _ in named], np.int32)
+            best = max(self.core.answer(rows, scores), 0)  # -1: all scores are NaN
+        return FastTextDocument(
+            np.array(list(counts.values()), np.float64),
+            [_named(list(alternatives)) for alternatives in found.values()],
+            self._vectors(np.array(list(counts), np.int32)),
+            scores,
+            best,
+        )
 
     def _vectors(self, ids: NDArray[np.int32]) -> NDArray[np.float64]:
         """Rows of the input matrix: float64 [n, D]."""

@@ -182,8 +182,15 @@ class RuledChainModel(Wrapper[ChainModel]):
 
     def decode(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
         """Viterbi over the product."""
+        product = self._for(table)
+        return self._decoded(product, table, product.encoder.rows(table, threads), threads)
+
+    def _decoded(
+        self, product: ChainModel, table: TokenTable, rows: IdRows, threads: int
+    ) -> NDArray[np.int32]:
+        """The labels of encoded tokens, or the sentence that has no labelling."""
         try:
-            found = self._for(table).decode(table, threads)
+            found = product.decode_rows(table.ptr, rows, threads)
         except Infeasible:
             raise
         except DataError:  # a sentence has no labelling: say which, and why
@@ -218,8 +225,9 @@ class RuledChainModel(Wrapper[ChainModel]):
         self, table: TokenTable, which: Sequence[int], question: Question, threads: int
     ) -> Iterator[TaggedSentence]:
         """Features and transitions; rivals obey the rules too."""
-        self.decode(table, threads)
-        return self._for(table).examples(table, which, question, threads)
+        product = self._for(table)
+        rows = product.encoder.rows(table, threads)
+        return product.encoded_examples(table, rows, self._decoded(product, table, rows, threads), which)
 
     def _check(self, table: TokenTable, found: NDArray[np.int32]) -> None:
         for n in _broken(table.ptr, found, self._walk, self.book.barred(table.ptr)):

@@ -61,7 +61,7 @@ from chaffinch.recipes.encoding import (
 )
 from chaffinch.recipes.recipe import Change, Recipe, TaggingTask, Trained
 from chaffinch.recipes.rules import LabelRules
-from chaffinch.recipes.training import train_tagger
+from chaffinch.recipes.training import train_on_sentences
 from chaffinch.scorers import Linear
 from chaffinch.text.first_pass import FIRST, MAJORITY
 from chaffinch.text.stretch import document_groups, natural_stretch
@@ -277,7 +277,7 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
         own = () if rows.values is None else (rows.values,)
         asked = fingerprint([repr(config), repr(chosen), str(task.seed)], inner.y, rows.ids, *own)
         checkpoint = Checkpoint(config.checkpoint, asked)
-    training = train_tagger(
+    training = train_on_sentences(
         task, learner, problem, models.model, patience=config.patience, checkpoint=checkpoint
     )
     memory = None

@@ -31,7 +31,7 @@ from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.encoding import InnerLabels, inner_labels
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained, repeated
 from chaffinch.recipes.rules import LabelRules, TransitionRules
-from chaffinch.recipes.training import trained_tagger
+from chaffinch.recipes.training import train_tagger
 from chaffinch.structures import Chain
 from chaffinch.text.document import LABEL, WORD
 
@@ -142,7 +142,7 @@ def train(task: TaggingTask, config: Hmm | Emission) -> Trained:
         return replace(found, source=found.source.with_weights(weights), needs=rules.needs)
 
     alone = replace(task, sharding=None)  # the counts are already computed
-    return replace(trained_tagger(alone, config, problem, model), shards=counted.shards)
+    return replace(train_tagger(alone, config, problem, model), shards=counted.shards)
 
 
 def _rules(task: TaggingTask, config: Hmm, counted: CountedTokens) -> LabelRules:

@@ -29,7 +29,7 @@ from chaffinch.recipes.encoding import (
 from chaffinch.recipes.perceptron import RULES, OnlineTagger, named_learner
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
 from chaffinch.recipes.rules import LabelRules, TransitionRules
-from chaffinch.recipes.training import train_tagger
+from chaffinch.recipes.training import train_on_sentences
 from chaffinch.scorers.contexts import ContextScorer
 from chaffinch.search import Beam, EasiestFirst, IncrementalChain, IncrementalSearch, LeftToRight, Legality
 from chaffinch.search.legality import LEGAL
@@ -186,7 +186,7 @@ def _train_incremental(
         return made if not smaller else made.pruned(config.min_weight, config.bits)
 
     smaller = config.min_weight > 0 or config.bits is not None
-    training = train_tagger(task, learner, problem, model, patience=config.patience)
+    training = train_on_sentences(task, learner, problem, model, patience=config.patience)
     made = model(training.made)
     if smaller or config.min_updates > 1:
         largest = max(float(np.abs(w).max(initial=0.0)) for w in (training.made.unary, training.made.context))

@@ -17,7 +17,7 @@ from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.encoding import TemplateFeatures, encoded_without_labels, inner_labels
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
 from chaffinch.recipes.rules import LabelRules, TransitionRules
-from chaffinch.recipes.training import trained_tagger
+from chaffinch.recipes.training import train_tagger
 from chaffinch.scorers import Layout, Linear
 
 KIND = "{label}#{number}"  # the name of a hidden label
@@ -91,7 +91,7 @@ def _train(
         weights = rules.put_into(ChainWeights.of(scorer, None))
         return ChainModel(encoder, Additive(weights), labels, needs=rules.needs)
 
-    return trained_tagger(task, learner, problem, model, config.patience)
+    return train_tagger(task, learner, problem, model, config.patience)
 
 
 def hidden_labels(outer: tuple[str, ...], kinds: int) -> LabelSet:

@@ -21,7 +21,7 @@ from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.encoding import INSIDE, TemplateFeatures, encoded_without_labels, inner_labels
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
 from chaffinch.recipes.rules import LabelRules, TransitionRules
-from chaffinch.recipes.training import trained_tagger
+from chaffinch.recipes.training import train_tagger
 from chaffinch.scorers import Layout, Linear
 from chaffinch.scorers.monomials import Monomials, MonomialScorer
 
@@ -154,7 +154,7 @@ def _train(
         return ChainModel(encoder, source, inner.labels, needs=rules.needs)
 
     patience = config.patience * PATIENCE.get(config.learner, 1)
-    return trained_tagger(task, _learner(config, task.seed), problem, model, patience)
+    return train_tagger(task, _learner(config, task.seed), problem, model, patience)
 
 
 def _learner(config: StructuredSvm | MaxMarginMarkovNetwork, seed: int) -> MarginLearner:

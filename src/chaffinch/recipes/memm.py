@@ -14,7 +14,7 @@ from chaffinch.recipes.crf_problem import CrfLayout, crf_problem
 from chaffinch.recipes.encoding import INSIDE, TemplateFeatures, encoded, inner_labels, suggested_preset
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
 from chaffinch.recipes.rules import LabelRules, TransitionRules
-from chaffinch.recipes.training import trained_tagger
+from chaffinch.recipes.training import train_tagger
 from chaffinch.scorers import Linear
 from chaffinch.structures import LocalChain
 
@@ -53,7 +53,7 @@ def train(task: TaggingTask, config: Memm) -> Trained:
         weights = rules.put_into(shape.split(scorer.w))
         return ChainModel(encoder, LocallyNormalised(weights), inner.labels, needs=rules.needs)
 
-    return trained_tagger(task, learner, problem, model, config.patience)
+    return train_tagger(task, learner, problem, model, config.patience)
 
 
 def load(file: ModelFile) -> TaggingModel:

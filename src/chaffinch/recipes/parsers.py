@@ -8,7 +8,7 @@ from chaffinch.learners.problem import Problem
 from chaffinch.model.pcfg import PcfgModel
 from chaffinch.recipes import span_parser
 from chaffinch.recipes.recipe import Recipe, Recipes, Trained, repeated
-from chaffinch.recipes.training import ParsingTask, trained_parser
+from chaffinch.recipes.training import ParsingTask, train_parser
 from chaffinch.text.binary_trees import binary
 
 
@@ -50,9 +50,7 @@ def train(task: ParsingTask, config: Pcfg) -> Trained:
         for tree in trees
     ]
     toll = config.toll if config.expected else None
-    return trained_parser(
-        task, config, Problem(None, None, made), lambda counted: PcfgModel.of(counted, toll)
-    )
+    return train_parser(task, config, Problem(None, None, made), lambda counted: PcfgModel.of(counted, toll))
 
 
 PCFG = Recipe(

@@ -48,7 +48,7 @@ class Increment:
         made = cls(config, model.classes)
         made._encoder = model.encoder
         learner: Any = suited(config, model.encoder.union is not None)
-        made._run = learner.started(model.encoder.n_features, len(model.classes))
+        made._run = learner.start(model.encoder.n_features, len(model.classes))
         made._run.begin(model.w)
         if model.prior is not None:
             made._masses = RESUMED * model.prior.shares.astype(np.float64)
@@ -104,7 +104,7 @@ class Increment:
             return self.config.weights(self._counts, self._masses)
         learner: Any = suited(self.config, text)
         if self._run is None:
-            self._run = learner.started(problem.examples.F, problem.examples.Y)
+            self._run = learner.start(problem.examples.F, problem.examples.Y)
         self._run.epoch(problem, threads)
         return self._run.weights()
 

@@ -23,7 +23,7 @@ from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.encoding import INSIDE, TemplateFeatures, encoded_without_labels, inner_labels
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
 from chaffinch.recipes.rules import LabelRules, TransitionRules
-from chaffinch.recipes.training import trained_tagger
+from chaffinch.recipes.training import train_tagger
 from chaffinch.scorers import Layout, Linear
 
 RULES: dict[str, type[OnlineLearner]] = {
@@ -109,7 +109,7 @@ def _train_chain(
         weights = rules.put_into(ChainWeights.of(scorer, None))
         return ChainModel(encoder, Additive(weights), inner.labels, needs=rules.needs)
 
-    return trained_tagger(task, learner, problem, model, config.patience)
+    return train_tagger(task, learner, problem, model, config.patience)
 
 
 def named_learner(config: Any, seed: int) -> OnlineLearner:

@@ -151,7 +151,7 @@ class Recipes:
             raise ConfigError(f"there is no recipe {name!r}; there are {', '.join(r.name for r in self)}")
         return self._by_name[name]
 
-    def trained(self, task: Any, config: Any) -> Trained:
+    def train(self, task: Any, config: Any) -> Trained:
         """Train by the recipe of a config; options of the task that the recipe cannot use are refused."""
         recipe = self.by_config(config)
         for name, meaning in OPTIONS.items():

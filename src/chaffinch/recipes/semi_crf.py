@@ -22,7 +22,7 @@ from chaffinch.recipes.encoding import (
     suggested_preset,
 )
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
-from chaffinch.recipes.training import trained_tagger
+from chaffinch.recipes.training import train_tagger
 from chaffinch.scorers.segments import SegmentScorer
 from chaffinch.text.document import LABEL
 from chaffinch.text.gazetteers import Gazetteers
@@ -89,7 +89,7 @@ def train(task: TaggingTask, config: SemiCrf) -> Trained:
         return SegmentModel(encoder, index, weights, types, scheme, labels)
 
     learner = Sgd(c2=chosen.c2, epochs=config.passes, rate=chosen.rate)
-    return trained_tagger(task, learner, problem, model)
+    return train_tagger(task, learner, problem, model)
 
 
 def load(file: ModelFile) -> SegmentModel:

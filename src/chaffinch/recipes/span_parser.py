@@ -26,7 +26,7 @@ from chaffinch.model.tree_labels import numbered as numbered_nodes
 from chaffinch.modelfile import ModelFile
 from chaffinch.recipes import crf
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
-from chaffinch.recipes.training import ParsingTask, trained_parser
+from chaffinch.recipes.training import ParsingTask, train_parser
 from chaffinch.scorers import Layout, Linear
 from chaffinch.structures import SpanTree
 from chaffinch.structures.tree import span_row
@@ -99,7 +99,7 @@ def train(task: ParsingTask, config: SpanParser) -> Trained:
             prune=config.prune,
         )
 
-    return trained_parser(task, replace(learner, seed=task.seed), fine.problem, model)
+    return train_parser(task, replace(learner, seed=task.seed), fine.problem, model)
 
 
 def load(file: ModelFile) -> SpanParserModel:

@@ -28,7 +28,7 @@ Score = Callable[[Any], float]
 Link = tuple[int, int]
 
 
-def train_tagger(
+def train_on_sentences(
     task: TaggingTask,
     learner: Learner,
     problem: Problem,
@@ -65,15 +65,15 @@ def train_in_place(task: Any, learner: Learner, problem: Problem, **how: Any) ->
     return replace(training, shards=parts.note(problem))
 
 
-def trained_tagger(
+def train_tagger(
     task: TaggingTask,
     learner: Learner,
     problem: Problem,
     model: Callable[[Any], TaggingModel],
     patience: int = PATIENCE,
 ) -> Trained:
-    """:func:`train_tagger` for callers that need only the model and its history."""
-    training = train_tagger(task, learner, problem, model, patience=patience)
+    """:func:`train_on_sentences` for callers that need only the model and its history."""
+    training = train_on_sentences(task, learner, problem, model, patience=patience)
     return Trained(model(training.made), training.history, shards=training.shards)
 
 
@@ -153,7 +153,7 @@ class ParsingTask:
     weight: NDArray[np.float32] | None = None
 
 
-def trained_parser(
+def train_parser(
     task: ParsingTask, learner: Learner, problem: Problem, model: Callable[[Any], ParsingModel]
 ) -> Trained:
     """Train on a problem and stop on the task's held-out trees. model: makes a parser from the result of a pass."""
