@@ -11,7 +11,11 @@ from hypothesis import strategies as st
 
 from chaffinch import Classifier, Tagger
 from chaffinch.corpus import record_blocks as blocks_module
+from chaffinch.corpus.delimited import rows
+from chaffinch.corpus.losses import Losses
 from chaffinch.corpus.record_blocks import record_blocks, single_records, without_header
+from chaffinch.errors import DataError
+from chaffinch.files import block_of
 from commandline import run  # noqa: F401
 from forked import COMMAND, Forked
 
@@ -155,14 +159,172 @@ def test_rows_that_cannot_be_read_are_skipped_or_marked(models, tmp_path, run): 
         "bad",
     ]
     run("predict", model, source, "-o", str(tmp_path / "m.csv"), "--on-error", "mark")
-    rows = (tmp_path / "m.csv").read_text().splitlines()
+    rows = (tmp_path / "m.csv").read_bytes().splitlines()
     assert len(rows) == 4
-    assert rows[2].startswith("bad \ufffd food,")
+    assert rows[2].startswith(b"bad \xff food,")
     run("predict", model, source, "-o", str(tmp_path / "m.jsonl"), "--on-error", "mark")
     assert '"error"' in (tmp_path / "m.jsonl").read_text().splitlines()[1]
-    outcome = run("predict", str(models / "tags.chaff"), source, "--from", "text", "--on-error", "mark")
-    assert outcome.out.split("\n\n")[1] == "bad \ufffd food _"
+    out = tmp_path / "m.conll"
+    run("predict", str(models / "tags.chaff"), source, "-o", out, "--from", "text", "--on-error", "mark")
+    assert out.read_bytes().split(b"\n\n")[1] == b"bad \xff food _"
     assert run("predict", model, source, "--on-error", "ignore").code == 2
+
+
+CONLLU_ROW = b"1\tb\xffd" + b"\t_" * 8 + b"\n\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "content", "out", "expected"),
+    [
+        (
+            "texts",
+            "in.csv",
+            b"id,text\n1,b\xffd\n2,good\n",
+            "o.csv",
+            b'text,id,prediction,confidence\n"1,b\xffd","',
+        ),
+        (
+            "texts",
+            "in.tsv",
+            b"id\ttext\n1\tb\xffd\n2\tgood\n",
+            "o.tsv",
+            b"confidence\n1 b\xffd\t\t\t\ngood\t2",
+        ),
+        (
+            "texts",
+            "in.csv",
+            b"id,text\n1,b\xffd\n",
+            "o.csv",
+            b'text,prediction,confidence\n"1,b\xffd","",""\n',
+        ),
+        (
+            "texts",
+            "in.txt",
+            b"b\xffd\0\ngood\n",
+            "o.csv",
+            b'text,prediction,confidence\nb\xffd\0,"",""\ngood,',
+        ),
+        (
+            "tags",
+            "in.conll",
+            b"Ann\r\nb\xffd\r\n\r\nAnn\r\n\r\n",
+            "o.conll",
+            b"Ann _\nb\xffd _\n\nAnn B-PER\n",
+        ),
+        ("tags", "in.conllu", b"# id\n" + CONLLU_ROW, "o.conllu", b"# id\n" + CONLLU_ROW),
+        ("tags", "in.jsonl", b'{"text": 3}\n{"text": "Ann"}\n', "o.conll", b'{"text": 3} _\n\nAnn B-PER\n'),
+    ],
+    ids=["csv", "tsv", "no answer", "text", "columns", "conllu", "json to columns"],
+)
+def test_marked_rows_have_their_bytes_in_the_format_of_the_answers(
+    models,
+    tmp_path,
+    run,  # noqa: F811
+    kind,
+    name,
+    content,
+    out,
+    expected,
+):
+    (tmp_path / name).write_bytes(content)
+    model, target = models / f"{kind}.chaff", tmp_path / out
+    outcome = run("predict", model, tmp_path / name, "-o", target, "--on-error", "mark")
+    assert outcome.code == 0, outcome.err
+    assert "1 row could not be read" in outcome.err
+    assert expected in target.read_bytes()
+
+
+@pytest.mark.parametrize("out", ["o.parquet", "o.conllu"])
+def test_rows_are_not_marked_in_formats_that_cannot_hold_them(models, tmp_path, run, out):  # noqa: F811
+    (tmp_path / "in.conll").write_bytes(b"Ann\n\n")
+    model = models / "tags.chaff"
+    outcome = run("predict", model, tmp_path / "in.conll", "-o", tmp_path / out, "--on-error", "mark")
+    assert outcome.code == 2
+    assert "use skip" in outcome.err
+
+
+def test_a_closed_output_is_an_error_and_not_a_result_that_is_lost(models, tmp_path, run, monkeypatch):  # noqa: F811
+    (tmp_path / "in.txt").write_text("good food\n")
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "__stdout__", None)
+    model, source = models / "texts.chaff", tmp_path / "in.txt"
+    outcome = run("predict", model, source)
+    sys.stdout.close()  # what the command opened instead
+    assert outcome.code == 2
+    assert "<stdout>: is closed" in outcome.err
+    monkeypatch.setattr(sys, "stdout", None)
+    assert run("predict", model, source, "-o", tmp_path / "o.csv").code == 0
+    sys.stdout.close()
+
+
+@pytest.mark.parametrize("end", ["csv", "tsv"])
+def test_a_quote_mark_within_a_cell_opens_no_quoted_cell(tmp_path, monkeypatch, end):
+    monkeypatch.setattr(blocks_module, "SIZE", 50)
+    sign = "\t" if end == "tsv" else ","
+    content = f'id{sign}text\n1{sign}the 5" screen\n' + f"2{sign}words\n" * 200
+    (tmp_path / f"in.{end}").write_text(content)
+    found = list(record_blocks(tmp_path / f"in.{end}", end))
+    assert max(len(block.content) for block in found) < 120
+    assert len(found) > 10
+
+
+class EveryFault(Losses):
+    def refuse(self, error):
+        self.add(str(error).partition(": ")[2])
+
+
+CSV_PIECES = ["a", "b c", '"', '""', ",", ";", "\n", "\r\n", '"x"', ',"', ';"']
+
+
+@given(
+    pieces=st.lists(st.sampled_from(CSV_PIECES), min_size=1, max_size=30),
+    above=st.sampled_from(["", "\ufeff", "sep=;\n", "\ufeffsep=,\n"]),
+    size=st.integers(1, 30),
+)
+def test_blocks_of_any_csv_have_the_rows_of_the_whole(tmp_path_factory, pieces, above, size):
+    path = tmp_path_factory.mktemp("any") / "in.csv"
+    sign = ";" if ";" in above else ","
+    path.write_bytes(f"{above}label{sign}text\n{''.join(pieces)}".encode())
+
+    def cells():
+        return [row for _, row in rows(path, None, True, EveryFault())][1:]
+
+    whole = cells()
+    with pytest.MonkeyPatch.context() as m:
+        m.setattr(blocks_module, "SIZE", size)
+        blocks = list(record_blocks(path, "csv"))
+    for parts in (blocks, [one for block in blocks for one in single_records(block, "csv")]):
+        found = []
+        for part in parts:
+            with block_of(path, part.content, part.first_line):
+                found += cells()
+        assert found == whole
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("in.csv", 'text\ngood\n"bad\n' + "x\n" * 200, "in.csv:3: a quoted cell of this row is not closed"),
+        ("in.conll", "Ann\n\n" + "Bob\n" * 200, "in.conll:3: no blank line"),
+        ("in.txt", "good\n" + "x" * 400, "in.txt:2: no line end"),
+    ],
+)
+def test_a_record_without_an_end_is_named_by_its_line(tmp_path, monkeypatch, name, content, said):
+    monkeypatch.setattr(blocks_module, "SIZE", 16)
+    monkeypatch.setattr(blocks_module, "LONGEST_RECORD", 100)
+    (tmp_path / name).write_text(content)
+    formats = {"in.csv": "csv", "in.conll": "columns", "in.txt": "text"}
+    with pytest.raises(DataError, match=said):
+        list(record_blocks(tmp_path / name, formats[name]))
+
+
+def test_a_block_without_labels_is_answered_with_the_columns_of_the_first(models, tmp_path, run, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(blocks_module, "SIZE", 20)
+    rows = "label,text\n" + "+,good food\n" * 4 + ",bad soup\n" * 4
+    outcome = run("predict", models / "texts.chaff", "--from", "csv", stdin=rows.encode())
+    assert outcome.code == 0, outcome.err
+    assert len(outcome.out.splitlines()) == 9
+    assert outcome.out.splitlines()[-1].startswith('"",bad soup,-')
 
 
 def test_several_files_go_to_one_output_or_to_a_folder(models, tmp_path, run):  # noqa: F811

@@ -126,6 +126,8 @@ def head(path: str | Path) -> bytes:
 
 def refuse_unwritable(path: str | Path) -> None:
     """Raise now the error that :func:`writing` would raise after the work: no folder, no permission, a directory."""
+    if str(path) == STDIO:
+        _refuse_closed_output()
     if is_stream(path):
         return
     path = Path(path)
@@ -178,6 +180,7 @@ def writing(path: str | Path) -> Iterator[BinaryIO]:
         return
     with full_disk_named(path):
         if str(path) == STDIO:
+            _refuse_closed_output()
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
         elif is_stream(path):
@@ -347,6 +350,13 @@ def _standard_input() -> BinaryIO:
     if sys.stdin is None:
         raise DataError("<stdin>: is closed, so there is nothing to read")
     return sys.stdin.buffer
+
+
+def _refuse_closed_output() -> None:
+    """Raise if the process was started without standard output; the command line then writes messages to devnull."""
+    discards = sys.stdout is None or getattr(sys.stdout, "name", None) == os.devnull
+    if sys.__stdout__ is None and discards:
+        raise DataError("<stdout>: is closed, so the result would be lost; name a file for it")
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -150,7 +150,8 @@ def command(
     on_error: Annotated[
         str,
         typer.Option(
-            help="At a row that cannot be read: stop, skip it, or mark it: write the row unchanged, without an answer.",
+            help="At a row that cannot be read: stop, skip it, or mark it: write its bytes unchanged, without an "
+            "answer (in JSON, bytes that are not UTF-8 become U+FFFD).",
             metavar="stop|skip|mark",
         ),
     ] = "stop",

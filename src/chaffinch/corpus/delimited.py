@@ -126,7 +126,7 @@ def write_csv(
     """
     with writing_text(path) as out:
         for row in _rows(documents, fields, label_separator, labelled):
-            out.write(",".join(map(_quoted, row)) + "\n")
+            out.write(",".join(map(quoted_cell, row)) + "\n")
 
 
 def write_tsv(
@@ -224,6 +224,17 @@ def _delimiter(line: str, text: str | None) -> str:
         if found > most:
             best, most = sign, found
     return best
+
+
+def header_delimiter(start: bytes, text: str | None = None) -> bytes:
+    """The delimiter of a CSV file with this start, as its reader detects it. text: the text column, if it is known
+
+    >>> header_delimiter(b"label;text\\n"), header_delimiter(b"sep=|\\nlabel|text\\n")
+    (b';', b'|')
+    """
+    first = start.removeprefix(BOM).partition(b"\n")[0].decode(errors="replace").rstrip("\r")
+    told = _EXCEL.fullmatch(first)
+    return (told[1] if told else _delimiter(first, text)).encode()
 
 
 def column(name: str, header: list[str], wanted: str | None, usual: Sequence[str], kind: str) -> int | None:
@@ -421,7 +432,7 @@ def _rows(
         yield [*label, d.text, *(as_text(cells.get(name)) for name in names)]
 
 
-def _quoted(cell: str) -> str:
+def quoted_cell(cell: str) -> str:
     """A cell of CSV, quoted if it must be, or if it is empty or padded."""
     if any(c in cell for c in ',"\n\r') or cell != cell.strip() or not cell:
         return '"' + cell.replace('"', '""') + '"'

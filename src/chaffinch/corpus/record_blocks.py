@@ -2,7 +2,7 @@
 
 lines        a record is a line                     text, JSONL, fastText, pairs
 paragraphs   records have blank lines between them  columns, CoNLL-U
-rows         lines below a header; a quoted cell may hold line breaks
+rows         lines below a header; a quoted cell of CSV may hold line breaks
 tables       rows of Parquet and Arrow; a block is a stream of Arrow
 """
 
@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaffinch.corpus.delimited import told_header
-from chaffinch.corpus.lines import BOM, LONGEST_LINE, long_line
+from chaffinch.corpus.delimited import header_delimiter, told_header
+from chaffinch.corpus.lines import BOM, LONGEST_LINE, fault, shown
 from chaffinch.corpus.parquet import arrow_blocks, arrow_rows, has_arrow
+from chaffinch.errors import DataError
 from chaffinch.files import reading
 
 JSON_LINES = ("jsonl", "jsonl-spans", "jsonl-tokens", "doccano", "prodigy")
@@ -22,7 +23,9 @@ PARAGRAPHS = ("columns", "conllu", "hmm")
 ROWS = ("csv", "tsv")
 TABLES = ("parquet", "datasets")
 SIZE = 1 << 19  # bytes of a block, if available
+LONGEST_RECORD = 8 * LONGEST_LINE  # bytes
 _TOKEN = re.compile(rb"^(?!#|-DOCSTART-)[ \t]*[^\s]", re.MULTILINE)  # a line that is no comment and no mark
+_LINE_END = re.compile(rb"\n")
 
 
 @dataclass(frozen=True)
@@ -45,99 +48,140 @@ def has_records(format: str, start: bytes) -> bool:
     return format in (*LINES, *PARAGRAPHS, *ROWS) or (format in TABLES and has_arrow())
 
 
-def record_blocks(path: str | Path, format: str) -> Iterator[RecordBlock]:
-    """The blocks of a file that has records; slow input comes in small blocks, without delay."""
+def record_blocks(path: str | Path, format: str, text: str | None = None) -> Iterator[RecordBlock]:
+    """The blocks of a file that has records; slow input comes in small blocks, without delay.
+
+    text: the name of the text column, if it is known
+    """
     if format in TABLES:
         for content, row in arrow_blocks(path):
             yield RecordBlock(content, row, row)
         return
-    complete = {**dict.fromkeys(LINES, _lines), **dict.fromkeys(PARAGRAPHS, _paragraphs)}.get(format, _rows)
     with reading(path) as stream:
         made = told_header(path, format).encode() if format in ROWS else b""
         header, number, read = made, 1, 0
-        for block in _cut(path, stream, complete):
+        for block in _cut(path, stream, format, made, text):
             read += len(block)
             if format not in ROWS:
                 yield RecordBlock(block, number, read)
             elif not header:
-                header = _header(block)
+                header = _header(block, format, text).removeprefix(BOM)
                 yield RecordBlock(block, number, read)
             else:  # the block is below the header
                 yield RecordBlock(header + block, number - header.count(b"\n"), read)
             number += block.count(b"\n")
 
 
-def single_records(block: RecordBlock, format: str) -> list[RecordBlock]:
+def single_records(block: RecordBlock, format: str, text: str | None = None) -> list[RecordBlock]:
     """The records of a block, one by one."""
     if format in TABLES:
         return [
             RecordBlock(c, block.first_line + n, block.end) for n, c in enumerate(arrow_rows(block.content))
         ]
-    header = _header(block.content) if format in ROWS else b""
+    header = _header(block.content, format, text) if format in ROWS else b""
+    repeated = header.removeprefix(BOM)
     body, made, at = block.content[len(header) :], [], 0
     number, place = block.first_line + header.count(b"\n"), block.end - len(block.content) + len(header)
-    complete = {**dict.fromkeys(LINES, _lines), **dict.fromkeys(PARAGRAPHS, _paragraphs)}.get(format, _rows)
-    while at < len(body):
-        end = at
-        while True:
-            end = body.find(b"\n", end) + 1 or len(body)
-            if end == len(body) or complete(body[at:end], False) == end - at:
-                break
-        piece = body[at:end]
-        made.append(RecordBlock(header + piece, number - header.count(b"\n"), place + end))
-        number, at = number + piece.count(b"\n"), end
+    for end in (*_record_ends(body, format, header_delimiter(header, text)), len(body)):
+        if end > at:
+            piece = body[at:end]
+            made.append(RecordBlock(repeated + piece, number - header.count(b"\n"), place + end))
+            number, at = number + piece.count(b"\n"), end
     return made
 
 
-def without_header(block: RecordBlock, format: str) -> bytes:
+def without_header(block: RecordBlock, format: str, text: str | None = None) -> bytes:
     """The records of a block as they came."""
-    return block.content[len(_header(block.content)) :] if format in ROWS else block.content
+    return block.content[len(_header(block.content, format, text)) :] if format in ROWS else block.content
 
 
-def _cut(path: str | Path, stream: object, complete: Callable[[bytes, bool], int]) -> Iterator[bytes]:
-    """Bytes up to the end of the last complete record that is there."""
+def _cut(path: str | Path, stream: object, format: str, header: bytes, text: str | None) -> Iterator[bytes]:
+    """Bytes up to the end of the last complete record that is there. header: a line that the file lacks"""
     read: Callable[[int], bytes] = getattr(stream, "read1", None) or stream.read  # type: ignore[attr-defined]
-    held, first = b"", True
+    held, first, lines = b"", not header, 0
+    sign = header_delimiter(header, text)
     while more := read(SIZE):
         held += more
-        end = complete(held, first)
+        if first and format == "csv":
+            sign = header_delimiter(held, text)
+        end = _last_end(held, format, sign)
+        if first and end and format in ROWS and end <= len(_header(held, format, text)):
+            end = 0  # no more than the header
         if end:
             yield held[:end]
+            lines += held.count(b"\n", 0, end)
             held, first = held[end:], False
-        elif len(held) > LONGEST_LINE * 8:
-            raise long_line(path, 1, held)
+        elif len(held) > LONGEST_RECORD:
+            raise _long_record(path, lines + 1, held, format)
     if held:
         yield held
 
 
-def _lines(held: bytes, _: bool) -> int:
-    return held.rfind(b"\n") + 1
+def _long_record(path: str | Path, number: int, held: bytes, format: str) -> DataError:
+    """The error for a record that does not end."""
+    most = f"within {LONGEST_RECORD >> 20} MiB"
+    if b"\n" not in held:
+        what = f"no line end {most}, so this is not a text file"
+    elif format in PARAGRAPHS:
+        what = f"no blank line {most}, so this is no file of sentences"
+    else:
+        what = f"a quoted cell of this row is not closed {most}"
+    start = shown(held.partition(b"\n")[0])
+    return fault(path, number, f"{what}: {start}")
 
 
-def _paragraphs(held: bytes, _: bool) -> int:
-    """After the last blank line, if a token stands before it."""
-    end = max(
-        held.rfind(b"\n\n") + 2 if b"\n\n" in held else 0,
-        held.rfind(b"\n\r\n") + 3 if b"\n\r\n" in held else 0,
+def _last_end(held: bytes, format: str, sign: bytes) -> int:
+    """The end of the last complete record; 0 if there is none."""
+    if format in PARAGRAPHS:  # after the last blank line, if a token stands before it
+        end = max(
+            held.rfind(b"\n\n") + 2 if b"\n\n" in held else 0,
+            held.rfind(b"\n\r\n") + 3 if b"\n\r\n" in held else 0,
+        )
+        return end if end and _TOKEN.search(held, 0, end) else 0
+    if format != "csv" or b'"' not in held:
+        return held.rfind(b"\n") + 1
+    ends = (held.rfind(b"\n", start, end) + 1 for start, end in _outside_quotes(held, sign))
+    return max(ends, default=0)
+
+
+def _record_ends(body: bytes, format: str, sign: bytes) -> Iterator[int]:
+    """The ends of all complete records."""
+    if format in PARAGRAPHS:
+        at, begun = 0, False
+        for found in _LINE_END.finditer(body):
+            end = found.end()
+            if _TOKEN.match(body, at, end):
+                begun = True
+            elif begun and body[at:end] in (b"\n", b"\r\n"):
+                yield end
+                begun = False
+            at = end
+        return
+    for start, end in _outside_quotes(body, sign) if format == "csv" else [(0, len(body))]:
+        for found in _LINE_END.finditer(body, start, end):
+            yield found.end()
+
+
+def _outside_quotes(content: bytes, sign: bytes) -> Iterator[tuple[int, int]]:
+    """The stretches of CSV outside quoted cells, as its reader finds them.
+
+    A quote mark opens a cell only at the cell's start. If other characters than a delimiter follow the closing mark,
+    the row is not valid and ends with the line.
+    """
+    end = b"\n" + re.escape(sign)
+    quoted = re.compile(
+        rb'"(?:(?<![^%b]")|(?<=\A%b"))[^"]*(?:""[^"]*)*(?:"(?:[^%b][^\n]*)?|\Z)' % (end, BOM, end)
     )
-    return end if end and _TOKEN.search(held, 0, end) else 0
+    at = 0
+    for found in quoted.finditer(content):
+        yield at, found.start()
+        at = found.end()
+    yield at, len(content)
 
 
-def _rows(held: bytes, first: bool) -> int:
-    """After the last line end that is in no quoted cell: there the number of quote marks so far is even."""
-    end = held.rfind(b"\n") + 1
-    while end and held.count(b'"', 0, end) % 2:
-        end = held.rfind(b"\n", 0, end - 1) + 1
-    if first and end and held.count(b"\n", 0, end) == len(_header(held).splitlines()):
-        return 0  # the header alone
-    return end
-
-
-def _header(block: bytes) -> bytes:
+def _header(block: bytes, format: str, text: str | None) -> bytes:
     """The first row, and the line ``sep=;`` above it."""
     end = block.find(b"\n") + 1
-    if block.removeprefix(BOM).startswith(b"sep="):
-        end = block.find(b"\n", end) + 1
-    while block.count(b'"', 0, end) % 2:
-        end = block.find(b"\n", end) + 1
-    return block[:end]
+    above = end if block.removeprefix(BOM).startswith(b"sep=") and format == "csv" else 0
+    ends = _record_ends(block[above:], format, header_delimiter(block, text))
+    return block[: above + next(ends, len(block) - above)]

@@ -42,7 +42,7 @@ def corpus_blocks(
             yield kind.read(path, told)
             continue
         known = {**told, "from_format": format}
-        for block in record_blocks(path, format):
+        for block in record_blocks(path, format, told.get("text")):
             if block.content.strip():
                 with block_of(path, block.content, block.first_line):
                     corpus = kind.read(path, known)
@@ -163,7 +163,7 @@ def estimate(
         return None
     corpora: list[Any] = []
     read = 0
-    for block in islice(record_blocks(path, format), SAMPLED_BLOCKS):
+    for block in islice(record_blocks(path, format, told.get("text")), SAMPLED_BLOCKS):
         with block_of(path, block.content, block.first_line):
             corpora.append(kind.read(path, {**told, "from_format": format}))
         read = block.end

@@ -316,7 +316,8 @@ class DocumentKind(Kind, TextLabels):
             document.fields |= {PREDICTION: answer, CONFIDENCE: shown}
         options: dict[str, Any] = {}
         if written in DELIMITED:
-            options["labelled"] = any(d.labels for d in documents)
+            above = b"" if asked.layout is None else asked.layout.header  # of the blocks before
+            options["labelled"] = any(d.labels for d in documents) or above.startswith(b"label")
             options["label_separator"] = SEPARATOR if any(len(d.labels) > 1 for d in documents) else None
         write(documents, asked.output, format=written, **options)
 

@@ -3,13 +3,18 @@
 import csv
 import io
 import json
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any, BinaryIO
 
 from chaffinch.corpus import detect
+from chaffinch.corpus.annotations import CONFIDENCE, PREDICTION
+from chaffinch.corpus.delimited import quoted_cell
+from chaffinch.corpus.lines import BOM
 from chaffinch.corpus.record_blocks import (
+    JSON_LINES,
     TABLES,
     RecordBlock,
     has_records,
@@ -29,6 +34,7 @@ from chaffinch.files import (
     many_writers,
     without_packing,
 )
+from chaffinch.kinds.document_answers import format_of_answers
 from chaffinch.kinds.kind import Kind
 from chaffinch.kinds.requests import BlockLayout, PredictRequest, Restart
 from chaffinch.progress import Listener, Progress, keep_going
@@ -42,7 +48,7 @@ WHOLE_FORMATS = (
     "token-rows",
 )  # not a sequence of sentences or texts
 BYTES = "MB"
-NO_ANSWER = "_"
+NO_ANSWER = b"_"
 
 
 def can_stream(kind: Kind, model: Any, asked: PredictRequest) -> bool:
@@ -87,20 +93,23 @@ def predict_stream(
 ) -> None:
     """Predict a file block by block; an output file is written completely or not at all.
 
-    on_error: stop at a row that cannot be read; skip it; or mark it: write the row unchanged, without an answer
+    on_error: stop at a row that cannot be read; skip it; or mark it: write its bytes unchanged, without an answer
     """
     if on_error not in ON_ERROR:
         raise ConfigError(f"--on-error must be one of {', '.join(ON_ERROR)}, got {on_error!r}")
     format = detect(asked.data, asked.from_format, texts=kind.plural == "documents").name
-    if format in TABLES and on_error == "mark":
+    if on_error == "mark" and (format in TABLES or _writes_parquet(asked)):
         raise ConfigError("--on-error mark does not apply to Parquet, whose rows have types; use skip")
+    if on_error == "mark" and _writes_conllu(asked) and format != "conllu":
+        raise ConfigError("--on-error mark cannot write rows of another format into CoNLL-U; use skip")
     model, rules = (model, asked.rules) if asked.rules is None else (kind.ruled(model, asked.rules), None)
     request = replace(asked, from_format=format, layout=asked.layout or BlockLayout(), rules=rules)
     run = _StreamedPrediction(kind, model, request, on_error, _size(asked.data), listener)
     with many_writers(asked.output) as output:
         joined = ParquetBlocks(output) if _writes_parquet(asked) else None
-        for block in record_blocks(asked.data, format):
+        for block in record_blocks(asked.data, format, asked.text):
             run.answer(block, output if joined is None else joined)
+        run.write_waiting(output)
         if joined is not None:
             joined.close()
             if not joined.begun:
@@ -114,6 +123,12 @@ def _writes_parquet(asked: PredictRequest) -> bool:
     return not asked.json and (
         asked.to_format == "parquet" or (asked.to_format is None and name.endswith(".parquet"))
     )
+
+
+def _writes_conllu(asked: PredictRequest) -> bool:
+    """Whether the answers are CoNLL-U."""
+    name = without_packing(asked.output.name)
+    return asked.to_format == "conllu" or (asked.to_format is None and name.endswith(".conllu"))
 
 
 class ParquetBlocks(io.BytesIO):
@@ -160,6 +175,9 @@ class _StreamedPrediction:
     began: float = field(default_factory=perf_counter)
     failed: list[str] = field(default_factory=list)
     failures: int = 0
+    waiting: list[bytes] = field(
+        default_factory=list
+    )  # marked rows above the first answer, whose header is not known
 
     def answer(self, block: RecordBlock, output: BinaryIO) -> None:
         """Predict a block; if some of its rows cannot be read, predict it row by row."""
@@ -168,7 +186,7 @@ class _StreamedPrediction:
         except DataError as e:
             if self.on_error == "stop":
                 raise
-            pieces = single_records(block, self.request.from_format or "")
+            pieces = single_records(block, self.request.from_format or "", self.request.text)
             if len(pieces) == 1:
                 self._fail(block, e, output)
             else:
@@ -209,37 +227,81 @@ class _StreamedPrediction:
                 answers = answers[len(layout.header) :]
             else:
                 raise Restart
+            if self.waiting:
+                output.write(header)
+                self.write_waiting(output)
+                answers = answers[len(header) :]
         output.write(answers)
         output.flush()
+
+    def write_waiting(self, output: BinaryIO) -> None:
+        """Write the marked rows that waited for a header; if there was no answer, below a header of their own."""
+        layout = self.request.layout
+        if not self.waiting or layout is None:
+            return
+        if not layout.header:
+            names = [name.encode() for name in ("text", PREDICTION, CONFIDENCE)]
+            layout.header = _delimiter_of_answers(self.request).join(names) + b"\n"
+            output.write(layout.header)
+        output.write(b"".join(_marked_cells(row, self.request, layout.header) for row in self.waiting))
+        self.waiting = []
 
     def _fail(self, block: RecordBlock, error: DataError, output: BinaryIO) -> None:
         self.failures += 1
         self.failed = self.failed or [str(error)]
-        if self.on_error == "mark" and self.request.layout is not None:
-            record = without_header(block, self.request.from_format or "")
-            output.write(_marked(record, str(error), self.request, self.request.layout.header))
-            output.flush()
+        if self.on_error != "mark" or self.request.layout is None:
+            return
+        record = without_header(block, self.request.from_format or "", self.request.text)
+        record = record.removeprefix(BOM).strip(b"\r\n")
+        if self.kind.answers_have_header(self.request):
+            self.waiting.append(record)
+            if self.request.layout.header:
+                self.write_waiting(output)
+        else:
+            columns = self.kind.plural == "sentences"  # as which a tagger answers JSON on a pipe, too
+            output.write(_marked(record, str(error), self.request, columns))
+        output.flush()
 
 
-def _marked(record: bytes, error: str, request: PredictRequest, header: bytes) -> bytes:
-    """A row that could not be read, in the format of the answers: its text unchanged, without an answer."""
-    text = record.decode(errors="replace").replace("\0", "\ufffd").strip("\r\n")
-    rows = request.json or without_packing(request.output.name).endswith(".jsonl")
-    if rows or (
-        request.from_format in ("jsonl", "jsonl-spans", "jsonl-tokens") and str(request.output) == STDIO
-    ):
-        return (json.dumps({"error": error, "row": text}, ensure_ascii=False) + "\n").encode()
-    if header:
-        names = next(csv.reader([header.decode()]))
-        cells = ["" for _ in names]
-        cells[names.index("text") if "text" in names else 0] = text
-        out = io.StringIO()
-        csv.writer(out, lineterminator="\n").writerow(cells)
-        return out.getvalue().encode()
+def _marked(record: bytes, error: str, request: PredictRequest, columns: bool) -> bytes:
+    """A row that could not be read, in the format of the answers: its bytes unchanged, without an answer.
+
+    JSON holds no bytes that are not UTF-8: they become U+FFFD. columns: a pipe is answered in columns
+    """
+    if request.to_format is not None:
+        of_json = request.to_format in JSON_LINES
+    else:
+        of_json = not columns and request.from_format in JSON_LINES and str(request.output) == STDIO
+    if request.json or of_json or without_packing(request.output.name).endswith((".jsonl", ".ndjson")):
+        row = record.decode(errors="replace")
+        return (json.dumps({"error": error, "row": row}, ensure_ascii=False) + "\n").encode()
+    lines = [line.removesuffix(b"\r") for line in record.split(b"\n") if line.strip()]
     width = len((request.layout or BlockLayout()).columns)
-    separator = "\t" if width > 1 else " "
-    lines = [line for line in text.split("\n") if line.strip()]
-    return "".join(f"{line}{separator}{NO_ANSWER}\n" for line in lines).encode() + b"\n"
+    answer = b"" if _writes_conllu(request) else (b"\t" if width > 1 else b" ") + NO_ANSWER
+    return b"".join(line + answer + b"\n" for line in lines) + b"\n"
+
+
+def _delimiter_of_answers(request: PredictRequest) -> bytes:
+    """A tab if the answers are TSV, otherwise a comma."""
+    format = format_of_answers(request.output, request.from_format or "", request.to_format)
+    return b"\t" if format == "tsv" else b","
+
+
+def _marked_cells(record: bytes, request: PredictRequest, header: bytes) -> bytes:
+    """A row that could not be read as a row of a table: all its bytes are in the cell of the text.
+
+    TSV cannot hold tabs and line breaks in a cell: they become spaces.
+    """
+    sign = _delimiter_of_answers(request).decode()
+    names = next(csv.reader([header.decode()], delimiter=sign))
+    text = record.decode(errors="surrogateescape")
+    cells = ["" for _ in names]
+    cells[names.index("text") if "text" in names else 0] = text
+    if sign == "\t":
+        row = sign.join(" ".join(re.split(r"[\t\r\n]", cell)) for cell in cells) + "\n"
+    else:
+        row = ",".join(map(quoted_cell, cells)) + "\n"
+    return row.encode(errors="surrogateescape")
 
 
 def _size(path: Path) -> int | None:
