@@ -1,6 +1,7 @@
 """Jobs for the tests of engines, in a file that workers import quickly."""
 
 import os
+import time
 from pathlib import Path
 
 from chaffinch.errors import DataError
@@ -22,6 +23,25 @@ class Squares:
         if shard < 0:
             raise DataError("shards are not negative")
         return shard**state
+
+
+class Meeting:
+    """A job whose two shards have begun before the negative one fails; the other one then goes on for a while."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def open(self):
+        return None
+
+    def run(self, state, shard):
+        (self.folder / f"{shard}.begun").touch()
+        while len(list(self.folder.glob("*.begun"))) < 2:
+            time.sleep(0.01)
+        if shard < 0:
+            raise DataError("shards are not negative")
+        time.sleep(0.3)
+        return shard
 
 
 class Parent:

@@ -20,7 +20,7 @@ from chaffinch.engines.engine import EngineError
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kinds.requests import PredictRequest
 from commandline import run  # noqa: F401
-from engine_jobs import Parent, Squares
+from engine_jobs import Meeting, Parent, Squares
 
 BEFORE = set(os.environ)
 WORDS = [["Ann", "went", "home"], ["Bob", "saw", "Ann", "."], ["the", "dog", "barks"]]
@@ -48,6 +48,22 @@ def test_every_engine_gives_every_result():
         assert list(engine.map(Squares(), [])) == []
         with pytest.raises(DataError, match="not negative"):
             list(engine.map(Squares(), [1, -1]))
+
+
+def test_shards_that_others_have_begun_are_finished_if_one_fails(tmp_path):
+    """Otherwise a second run would do them again, although their answers are there."""
+    results = Processes(2).map(Meeting(tmp_path), [-1, 1])
+    assert next(results) == (1, 1)
+    with pytest.raises(DataError, match="not negative"):
+        next(results)
+
+
+def test_a_job_that_cannot_be_opened_fails_with_its_own_error(model, tmp_path):
+    request = PredictRequest(data=tmp_path / "a.conll", output=tmp_path / "b.conll", threads=1)
+    job = prediction.FilePrediction(model, "of another file", request)
+    for engine in (InProcess(), Processes(1)):
+        with pytest.raises(DataError, match=r"tags\.chaff: has changed since the work began"):
+            list(engine.map(job, [(tmp_path / "a.conll", tmp_path / "b.conll")]))
 
 
 def test_the_shards_of_a_process_that_dies_are_done_by_others(tmp_path):
@@ -226,6 +242,41 @@ def test_files_are_predicted_again_if_the_model_or_the_rules_have_changed(model,
     assert "none.toml: cannot be read: No such file" in gone.err
 
 
+def test_inputs_of_one_name_do_not_replace_each_other_silently(model, tmp_path, run):  # noqa: F811
+    for n, name in enumerate("ab"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "same.conll").write_text("".join(f"{w}\n" for w in WORDS[n]) + "\n")
+    ask = ["predict", str(model), str(tmp_path / "?" / "same.conll"), "-o", str(tmp_path / "out")]
+    together = run(*ask, "--engine", "threads")  # the pattern is that of the folders
+    assert together.code == 2
+    assert "needs input files of different names" in together.err
+    ask[2] = str(tmp_path / "a" / "same.conll")
+    assert run(*ask, "--engine", "threads").err == ""
+    assert "another input" not in run(*ask, "--engine", "threads", "--marginals").err  # by other options
+    ask[2] = str(tmp_path / "b" / "same.conll")
+    told = run(*ask, "--engine", "threads").err
+    assert f"1 file in {tmp_path / 'out'} held the answers to another input" in told
+    assert str(tmp_path / "a" / "same.conll") in told
+
+
+def test_an_engine_does_not_replace_its_input_by_the_answers(model, tmp_path, run):  # noqa: F811
+    corpus(tmp_path, 1)
+    before = (tmp_path / "part0.conll").read_bytes()
+    outcome = run("predict", str(model), tmp_path / "part0.conll", "-o", tmp_path, "--engine", "threads")
+    assert outcome.code == 2
+    assert "part0.conll: is an input too; name another folder" in outcome.err
+    assert (tmp_path / "part0.conll").read_bytes() == before
+
+
+def test_an_empty_file_is_no_parquet(stars, tmp_path, run):  # noqa: F811
+    """An upload that was cut off: answers without rows would pass for those of a table without rows."""
+    (tmp_path / "a.parquet").touch()
+    outcome = run("predict", stars, tmp_path / "a.parquet", "-o", tmp_path / "out", "--engine", "threads")
+    assert outcome.code == 2
+    assert "a.parquet: is not a readable Parquet file" in outcome.err
+    assert not (tmp_path / "out" / "a.parquet").exists()
+
+
 def test_an_engine_needs_a_folder(model, tmp_path, run):  # noqa: F811
     pattern, _ = corpus(tmp_path)
     outcome = run("predict", str(model), pattern, "-o", str(tmp_path / "one.conll"), "--engine", "threads")
@@ -277,6 +328,24 @@ def test_what_a_killed_run_has_left_unfinished_is_removed(model, tmp_path, run):
     assert run("predict", str(model), pattern, "-o", str(out), "--engine", "threads").code == 0
     found = {path.name for path in out.iterdir()}
     assert found == {"part0.conll", "part1.conll", ".part9.conll.12.partx1", "notes.txt", "manifest.json"}
+
+
+class Losing(InProcess):
+    """An engine that loses a worker at the first file; another one predicts it."""
+
+    def map(self, job, shards):
+        _, output = shards[0]
+        (output.parent / f".{output.name}.12.partx1").touch()
+        yield from super().map(job, shards)
+
+
+def test_what_a_killed_worker_has_left_unfinished_is_removed(model, tmp_path):
+    _, out = corpus(tmp_path, 1)
+    pairs = [(tmp_path / "part0.conll", out / "part0.conll")]
+    request = PredictRequest(data=pairs[0][0], output=pairs[0][1], threads=1)
+    job = prediction.FilePrediction(model, prediction.digest_of(model), request)
+    assert len(list(prediction.predict_files(job, pairs, Losing()))) == 1
+    assert {path.name for path in out.iterdir()} == {"part0.conll", "manifest.json"}
 
 
 class Cut:

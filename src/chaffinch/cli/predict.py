@@ -179,7 +179,7 @@ def command(
     inputs = _inputs(data or [Path(STDIO)])
     if engine is not None:
         _make_folder(inputs, output)
-    targets = _targets(inputs, output, to_format)
+    targets = _targets(inputs, output, to_format, apart=engine is not None)
     with if_interrupted(_kept(targets)):
         loaded = load(model)
     kind = kind_of_model(loaded)
@@ -251,10 +251,18 @@ def _by_engine(
     job = FilePrediction(model.absolute(), digest_of(model), request, on_error)
     pairs = [(path.absolute(), target.absolute()) for path, target in zip(inputs, targets, strict=True)]
     before = 0
+    of_others: list[str] = []
     with progress_bar() as listener:
-        for done, (_, known) in enumerate(predict_files(job, pairs, engine_named(engine, workers)), 1):
+        running = predict_files(job, pairs, engine_named(engine, workers), of_others.append)
+        for done, (_, known) in enumerate(running, 1):
             before += known
             listener(Progress("files", done, len(pairs)))
+    if replaced := len(of_others):
+        files, were = ("file", "was") if replaced == 1 else ("files", "were")
+        warn_about_data(
+            f"{replaced:,} {files} in {targets[0].parent} held the answers to another input of the same name, such as "
+            f"{of_others[0]}, and {were} replaced; name another folder to keep both"
+        )
     if before:
         warn_about_data(
             f"{before:,} of {len(pairs):,} files were predicted before by this model with the same settings and are "
@@ -280,7 +288,7 @@ def _inputs(given: Sequence[Path]) -> list[Path]:
     """The named files and the matches of patterns, in order."""
     found: list[Path] = []
     for path in given:
-        if any(sign in path.name for sign in "*?[") and not path.exists():
+        if any(sign in str(path) for sign in "*?[") and not path.exists():
             matches = sorted(Path(name) for name in glob(str(path)))
             if not matches:
                 raise DataError(f"{path}: no file matches")
@@ -290,8 +298,13 @@ def _inputs(given: Sequence[Path]) -> list[Path]:
     return found
 
 
-def _targets(inputs: Sequence[Path], output: Path, to_format: str | None) -> list[Path]:
-    """The output of each input: a file of the same name in a folder, or one output for all."""
+def _targets(
+    inputs: Sequence[Path], output: Path, to_format: str | None, *, apart: bool = False
+) -> list[Path]:
+    """The output of each input: a file of the same name in a folder, or one output for all.
+
+    apart: refuse to replace an input by its answers, even if it is the only one
+    """
     if output.is_dir() and to_format != "brat" and not any(path.is_dir() for path in inputs):
         targets = [output / path.name for path in inputs]
         if len(set(targets)) < len(targets) or any(str(path) == STDIO for path in inputs):
@@ -304,7 +317,8 @@ def _targets(inputs: Sequence[Path], output: Path, to_format: str | None) -> lis
     for path, target in zip(inputs, targets, strict=True):
         if not target.is_dir():  # a folder may be a corpus of brat
             refuse_unwritable(target)
-        if len(inputs) > 1 and target.exists() and path.exists() and target.samefile(path):
+        several = len(inputs) > 1 or apart
+        if several and target.exists() and path.exists() and target.samefile(path):
             raise ConfigError(f"{target}: is an input too; name another folder")
     if len(inputs) > 1 and targets[0] == targets[-1] and without_packing(output.name).endswith(ONE_VALUE):
         raise ConfigError(

@@ -142,6 +142,8 @@ def holds_nothing(path: str | Path) -> bool:
     if Path(path).is_dir():
         return False
     start = head(path)
+    if any(f.name in ("parquet", "datasets") for f in with_extension(path)):
+        return False  # a Parquet file without rows has a header: an empty file is a damaged one
     blank = len(start) < 1 << 16 and not start.strip() and any(f.name in TABLES for f in with_extension(path))
     return not start or (blank and not plain_text.may_be_text(without_packing(Path(path).name)))
 

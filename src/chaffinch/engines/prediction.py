@@ -6,9 +6,9 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,9 +67,14 @@ class AnsweredFile:
 
 
 def predict_files(
-    job: FilePrediction, pairs: Sequence[tuple[Path, Path]], engine: Engine
+    job: FilePrediction,
+    pairs: Sequence[tuple[Path, Path]],
+    engine: Engine,
+    on_replaced: Callable[[str], object] = lambda _: None,
 ) -> Iterator[tuple[Path, bool]]:
     """Predict each input into its output; yields each output and whether an earlier run had finished it.
+
+    on_replaced: called with the name of another input whose answers an output holds and now loses
 
     The folder of the outputs has a manifest of finished files: an input is not predicted again if it has not changed
     since the same model predicted it with the same settings. All outputs are in one folder.
@@ -83,6 +88,8 @@ def predict_files(
                 yield output, True
             else:
                 left.append((data, output))
+                if (other := manifest.input_of(output)) not in (None, str(data)):
+                    on_replaced(str(other))
         if left:
             _remove_unfinished([output for _, output in left])
             manifest.write()  # before the first answer, which makes entries of another model wrong
@@ -100,6 +107,7 @@ def predict_files(
             raise
         if left:
             manifest.write()
+            _remove_unfinished([output for _, output in left])  # of workers that were killed
 
 
 @contextmanager
@@ -140,6 +148,9 @@ class Manifest:
     path: Path
     key: str
     files: dict[str, dict[str, Any]]
+    inputs: dict[str, str] = field(
+        default_factory=dict
+    )  # of all outputs so far, those of other jobs included
     _written: float = 0.0
 
     @classmethod
@@ -154,8 +165,9 @@ class Manifest:
         path = folder / MANIFEST
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
-            files = found["files"] if found["key"] == key else {}
-            return cls(path, key, {str(name): dict(entry) for name, entry in files.items()})
+            files = {str(name): dict(entry) for name, entry in found["files"].items()}
+            inputs = {name: str(entry.get("input")) for name, entry in files.items()}
+            return cls(path, key, files if found["key"] == key else {}, inputs)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return cls(path, key, {})
 
@@ -165,6 +177,10 @@ class Manifest:
         if entry is None or not output.is_file() or output.stat().st_size != entry.get("answers"):
             return False
         return {name: entry.get(name) for name in ("input", "size", "changed")} == _facts(data)
+
+    def input_of(self, output: Path) -> str | None:
+        """The input to which an existing output holds the answers; None: unknown."""
+        return self.inputs.get(output.name) if output.is_file() else None
 
     def add(self, output: Path, facts: dict[str, Any], size: int) -> None:
         """Record an output."""

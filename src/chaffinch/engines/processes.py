@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from multiprocessing import connection, forkserver, get_context, parent_process
 from multiprocessing.context import BaseContext
 from pathlib import Path
@@ -55,12 +56,24 @@ class Processes:
         workers = min(self.workers, max(len(left), 1))
         with ProcessPoolExecutor(workers, _context(job), _begin, (job,)) as pool:
             running: dict[Future[Any], int] = {pool.submit(_work, shards[n]): n for n in left}
+            failure: Exception | None = None
             try:
                 while running:
                     done, _ = wait(running, return_when=FIRST_COMPLETED)
                     for future in sorted(done, key=running.__getitem__):
                         n = running.pop(future)
-                        yield n, future.result()
+                        try:
+                            result = future.result()
+                        except BrokenProcessPool:
+                            raise failure or BrokenProcessPool from None
+                        except Exception as e:
+                            failure = failure or e
+                            continue
+                        yield n, result
+                    if failure is not None:  # shards that others have begun are finished
+                        running = {future: n for future, n in running.items() if not future.cancel()}
+                if failure is not None:
+                    raise failure
             finally:
                 for future in running:
                     future.cancel()
@@ -194,13 +207,25 @@ _holding = Holding()
 def _begin(job: Job) -> None:
     global _job  # noqa: PLW0603  (a process has one job)
     _end_with_the_driver()
-    _job = job, job.open()
+    try:
+        _job = job, job.open()
+    except Exception as e:  # the pool would hide it
+        _job = job, _Unopened(e)
 
 
 def _work(shard: Any) -> Any:
     assert _job is not None
     job, state = _job
+    if isinstance(state, _Unopened):
+        raise state.error
     return job.run(state, shard)
+
+
+@dataclass(frozen=True)
+class _Unopened:
+    """The state of a job that could not be opened."""
+
+    error: Exception
 
 
 def _sum_shards(

@@ -51,6 +51,7 @@ class RayEngine:
         running: dict[Any, tuple[int, float]] = {}  # the shard, and when it was given out
         again: set[int] = set()  # shards that a second worker has
         longest: float | None = None  # time from giving out a shard to its result
+        failure: Exception | None = None  # the first
 
         def give(n: int) -> None:
             running[task.remote(sent, shards[n])] = n, time.monotonic()
@@ -70,7 +71,13 @@ class RayEngine:
                 for twin in [ref for ref, (m, _) in running.items() if m == n]:
                     running.pop(twin)
                     ray.cancel(twin)
-                yield n, self._result(ray, reference)
+                try:
+                    result = self._result(ray, reference)
+                except Exception as e:  # shards that others have begun are finished
+                    failure = failure or e
+                    waiting.clear()
+                    continue
+                yield n, result
             if longest is not None and not waiting:
                 now = time.monotonic()
                 for n in {
@@ -81,7 +88,9 @@ class RayEngine:
             if ray.cluster_resources().get("CPU", 0) >= 1:
                 alive = time.monotonic()
             elif time.monotonic() - alive > self.patience:
-                raise self._no_core(ray)
+                raise failure or self._no_core(ray)
+        if failure is not None:
+            raise failure
 
     def broadcast(self, value: NDArray[Any]) -> Any:
         """An object of the cluster, which each node fetches once."""
