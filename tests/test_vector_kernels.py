@@ -15,6 +15,7 @@ from chaffinch.kernels import (
     Component,
     FunctionKernel,
     GramRows,
+    Kernel,
     LinearKernel,
     Normalised,
     Polynomial,
@@ -236,3 +237,40 @@ def test_the_whole_matrix_is_in_order_however_its_rows_came():
     np.testing.assert_allclose(rows.whole(), Polynomial().gram(A), rtol=1e-6)
     assert rows.computed == 6
     np.testing.assert_array_equal(rows.row(4), rows.whole()[4])
+
+
+class Cauchy(Rbf):
+    """A kernel of one's own that inherits the settings of a native one."""
+
+    def block(self, A, B, threads):
+        return 1 / (1 - np.log(super().block(A, B, threads).astype(np.float64)))
+
+
+class Doubled(Rbf):
+    """A kernel of one's own by another kernel of the core."""
+
+    apart = False
+
+    def native(self):
+        return LinearKernel().native()
+
+
+@pytest.mark.parametrize("own", [Cauchy, Doubled])
+@pytest.mark.parametrize("made", [np.asarray, scipy.sparse.csr_matrix])
+def test_a_kernel_that_overrides_another_does_not_get_its_diagonal_and_expansions(own, made):
+    rng = np.random.default_rng(0)
+    X, w, kernel = made(rng.normal(size=(5, 3))), rng.normal(size=(5, 2)), own(gamma=0.3)
+    K = kernel.gram(X)
+    assert not np.allclose(K, Rbf(gamma=0.3).gram(X))
+    np.testing.assert_allclose(kernel.diagonal(X), np.diag(K), rtol=1e-5)
+    np.testing.assert_allclose(kernel.expansion(X, X, w), K @ w, rtol=1e-4)
+    np.testing.assert_allclose(
+        kernel.grouped_expansion(X, X, np.array([0, 2, 5]), w)[:, 0], K[:, :2] @ w[:2], rtol=1e-4
+    )
+
+
+def test_two_kernels_cannot_have_one_name():
+    with pytest.raises(TypeError, match="there is already a kernel 'rbf', Rbf"):
+
+        class Other(Kernel, name="rbf", of="features"):
+            """Another kernel."""

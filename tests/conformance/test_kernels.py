@@ -30,6 +30,11 @@ def test_a_named_kernel_is_symmetric_and_positive_semi_definite(name: str) -> No
     np.testing.assert_allclose(K, K.T, rtol=1e-6)
     np.testing.assert_allclose(kernel.diagonal(objects), np.diag(K), rtol=1e-5)
     np.testing.assert_allclose(kernel.gram(objects[:2], objects), K[:2], rtol=1e-5)
+    w = np.array([[1.0, -2.0], [0.5, 1.0], [-1.0, 0.0], [2.0, 3.0]])
+    kernel = kernel.fitted(objects)
+    np.testing.assert_allclose(kernel.expansion(objects, objects, w), K @ w, rtol=1e-4, atol=1e-5)
+    groups = kernel.grouped_expansion(objects, objects, np.array([0, 1, 4]), w)
+    np.testing.assert_allclose(groups[:, 1], K[:, 1:] @ w[1:], rtol=1e-4, atol=1e-5)
     assert name in INDEFINITE or np.linalg.eigvalsh(K).min() > -1e-4 * np.abs(K).max()
 
 

@@ -38,6 +38,7 @@ class NamedKernel:
 
 
 NAMED: dict[str, NamedKernel] = {}  # every kernel with a name, in the order of definition
+OF_BLOCKS = ("diagonal", "expansion", "grouped_expansion")  # methods that follow from ``block``
 
 
 class Kernel(ABC):
@@ -61,10 +62,18 @@ class Kernel(ABC):
         """A kernel with a name can be chosen by settings and saved in a model file.
 
         of: the kind of its objects: ``features`` (rows of numbers), ``text`` or ``trees``
+
+        A kernel with a ``block`` of its own does not inherit the faster diagonal and expansions of another kernel.
         """
         super().__init_subclass__()
-        if name is not None:
-            NAMED[name] = NamedKernel(cls, of)
+        for method in OF_BLOCKS:
+            if overridden(cls, "block", since=method):
+                setattr(cls, method, getattr(Kernel, method))
+        if name is None:
+            return
+        if name in NAMED and NAMED[name].kind.__qualname__ != cls.__qualname__:
+            raise TypeError(f"{cls.__name__}: there is already a kernel {name!r}, {NAMED[name].kind.__name__}")
+        NAMED[name] = NamedKernel(cls, of)
 
     @classmethod
     def chosen(cls, settings: Mapping[str, Any]) -> "Kernel":
@@ -163,6 +172,12 @@ class Kernel(ABC):
     def normalised(self) -> "Kernel":
         """k(a, b) / sqrt(k(a, a) k(b, b)): the cosine of phi(a) and phi(b)."""
         return Normalised(self)
+
+
+def overridden(kind: type[Kernel], method: str, since: str) -> bool:
+    """Whether a class closer to ``kind`` than the one that defines ``since`` defines this method."""
+    place = {name: [name in vars(c) for c in kind.__mro__].index(True) for name in (method, since)}
+    return place[method] < place[since]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from chaffinch import _core
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.rows import SparseRows
-from chaffinch.kernels.kernel import Block, Kernel
+from chaffinch.kernels.kernel import Block, Kernel, overridden
 from chaffinch.knobs import check, knob
 
 
@@ -64,6 +64,12 @@ class VectorKernel(Kernel):
 
     of_vectors = True
     apart = False  # whether it is a function of |a - b|
+
+    def __init_subclass__(cls, **named: str) -> None:
+        """A kernel with a ``native`` of its own does not inherit the diagonal of another kernel."""
+        super().__init_subclass__(**named)
+        if overridden(cls, "native", since="of_products"):
+            cls.diagonal = Kernel.diagonal  # type: ignore[method-assign]
 
     def fitted(self, objects: Any) -> "VectorKernel":
         """See :class:`Kernel`."""
