@@ -274,3 +274,11 @@ def test_two_kernels_cannot_have_one_name():
 
         class Other(Kernel, name="rbf", of="features"):
             """Another kernel."""
+
+
+def test_a_kernel_of_features_is_one_of_vectors():
+    class Constant(Kernel, of="features"):
+        """Every pair is alike."""
+
+    assert Constant.of_vectors
+    assert not Kernel.of_vectors

@@ -38,6 +38,7 @@ class NamedKernel:
 
 
 NAMED: dict[str, NamedKernel] = {}  # every kernel with a name, in the order of definition
+VECTORS = "features"  # the kind of objects of a kernel of rows of numbers
 OF_BLOCKS = ("diagonal", "expansion", "grouped_expansion")  # methods that follow from ``block``
 
 
@@ -69,10 +70,14 @@ class Kernel(ABC):
         for method in OF_BLOCKS:
             if overridden(cls, "block", since=method):
                 setattr(cls, method, getattr(Kernel, method))
+        if of == VECTORS:
+            cls.of_vectors = True
         if name is None:
             return
         if name in NAMED and NAMED[name].kind.__qualname__ != cls.__qualname__:
-            raise TypeError(f"{cls.__name__}: there is already a kernel {name!r}, {NAMED[name].kind.__name__}")
+            raise TypeError(
+                f"{cls.__name__}: there is already a kernel {name!r}, {NAMED[name].kind.__name__}"
+            )
         NAMED[name] = NamedKernel(cls, of)
 
     @classmethod
