@@ -1,14 +1,17 @@
 """The online loop: rules held against plain versions, and every fused pair against the generic loop."""
 
 from collections import defaultdict
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from chaffinch import Tagger
 from chaffinch.errors import ConfigError
+from chaffinch.knobs import knob, knobs
 from chaffinch.learners.examples import SentenceExamples
-from chaffinch.learners.learner import FUSED
+from chaffinch.learners.frank_wolfe import FrankWolfe
+from chaffinch.learners.learner import FUSED, native
 from chaffinch.learners.online import Arow, MarginPerceptron, Mira, PassiveAggressive, Perceptron
 from chaffinch.learners.problem import Problem, example_order
 from chaffinch.recipes.incremental_search import BeamTagger, EasiestFirstTagger, Greedy
@@ -126,6 +129,35 @@ def test_a_subclass_with_updates_of_its_own_does_not_get_the_native_epoch_of_its
     *_, last = learner.generic(problem)
     np.testing.assert_array_equal(w, last.model().w)
     assert not np.allclose(w, Perceptron(epochs=2, seed=4).fit(problem).w)
+
+
+class Longer(FrankWolfe):
+    """A learner of one's own that inherits from a native one that is no online rule."""
+
+    def record(self, number, objective, scorer):
+        return super().record(number, objective, lambda: scorer().with_weights(2 * scorer().w))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cheaper(FrankWolfe):
+    """Another default of a knob, which the core knows."""
+
+    C: float = knob(0.1, "weight of an example's hinge loss")
+
+
+def test_a_learner_that_changes_more_than_knobs_does_not_get_the_native_epoch_of_its_base():
+    problem = chain_problem()
+    assert native(FrankWolfe(), problem) is not None
+    assert native(Longer(), problem) is None
+    assert native(Cheaper(), problem) is native(FrankWolfe(), problem)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_every_setting_of_a_rule_is_a_knob_of_the_recipes_that_offer_it(name):
+    own = {k.name for k in knobs(RULES[name])} - {"seed"}
+    assert own <= {k.name for k in knobs(MiraTagger)}
+    for config in (Greedy, EasiestFirstTagger, BeamTagger):
+        assert own - {"k"} <= {k.name for k in knobs(config)}  # these searches consider one answer
 
 
 def test_a_rule_without_a_native_epoch_trains_the_searches_and_is_refused_by_a_cache(monkeypatch, tmp_path):

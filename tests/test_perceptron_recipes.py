@@ -1,5 +1,7 @@
 """Perceptron taggers as users meet them: trained, saved, loaded, asked."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,8 @@ from chaffinch.kinds.tags.output import decisions, page
 from chaffinch.lab.recipe_comparison import compare_recipes
 from chaffinch.modelfile.compressed import SECTION
 from chaffinch.recipes.incremental_search import BeamTagger, EasiestFirstTagger, Greedy, label_templates
-from chaffinch.recipes.perceptron import MiraTagger, StructuredPerceptron
+from chaffinch.recipes.perceptron import MIRA, PERCEPTRON, MiraTagger, StructuredPerceptron
+from chaffinch.recipes.recipe import Recipes
 from chaffinch.text.schemes import validate
 from chaffinch.text.table import TokenTable
 from chaffinch.trust.calibration import fitted_temperature
@@ -333,3 +336,11 @@ def test_inspect_shows_what_labels_around_a_word_count_for(corpus, tmp_path, run
     X, y = corpus
     Tagger(Greedy(epochs=2), features=["w[0]", "y[-1]"]).fit(X, y).save(tmp_path / "m.chaff")
     assert "y[-1]=B-ANI" in run("inspect", tmp_path / "m.chaff", "--label", "I-ANI").out
+
+
+@pytest.mark.parametrize("other", [{"name": "mira"}, {"config": MiraTagger}])
+def test_two_recipes_cannot_share_a_name_or_a_config(other):
+    mine = replace(PERCEPTRON, **other)
+    with pytest.raises(TypeError, match="each recipe needs a name and a config of its own"):
+        Recipes(MIRA, mine)
+    Recipes(MIRA, PERCEPTRON)

@@ -36,7 +36,13 @@ class SklearnParams:
         """Register an estimator that names a task for the files of that task."""
         super().__init_subclass__()
         if "task" in vars(cls):
-            ESTIMATORS.setdefault(vars(cls)["task"], cls)
+            task = vars(cls)["task"]
+            known = ESTIMATORS.setdefault(task, cls)
+            if known.__qualname__ != cls.__qualname__:
+                raise TypeError(
+                    f"{cls.__name__}.task is {task!r}, which is that of {known.__name__}: files of one task are "
+                    "loaded by one class; name another task"
+                )
 
     choice_: dict[str, Any] | None = None  # settings chosen by cross-validation, and their scores
     shards_: dict[str, Any] | None = None  # facts of a training in shards: count, method, exact

@@ -29,14 +29,20 @@ FUSED: dict[tuple[type, type, type], Native] = {}
 
 
 def native(learner: "Learner", problem: Problem) -> Native | None:
-    """The row for a problem, by the learner's type or its nearest base class up to the one that defines ``generic``."""
+    """The row for a problem, by the learner's type, or by a base class if the classes between only change knobs."""
     for kind in type(learner).__mro__:
         row = FUSED.get((type(problem.structure), type(problem.scorer), kind))
         if row is not None:
             return row if row.fits(learner, problem) else None
-        if "generic" in vars(kind):
+        if _redefines(kind):
             return None
     return None
+
+
+def _redefines(kind: type) -> bool:
+    """Whether a class has anything of its own besides knobs, such as a method that the core would not call."""
+    own = {name for name in vars(kind) if not name.startswith("__")} - {"_abc_impl"}
+    return not own <= vars(kind).get("__dataclass_fields__", {}).keys()
 
 
 class Learner(ABC):

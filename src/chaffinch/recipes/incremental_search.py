@@ -26,7 +26,7 @@ from chaffinch.recipes.encoding import (
     refuse_empty,
     suggested_preset,
 )
-from chaffinch.recipes.perceptron import RULES, OnlineTagger, named_learner
+from chaffinch.recipes.perceptron import RULES, OnlineTagger, RuleKnobs, named_learner
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
 from chaffinch.recipes.rules import LabelRules, TransitionRules
 from chaffinch.recipes.training import train_on_sentences
@@ -38,12 +38,10 @@ CONSTRAIN = ("prediction", "both")
 
 
 @dataclass(frozen=True, kw_only=True)
-class IncrementalTagger(OnlineTagger):
+class IncrementalTagger(RuleKnobs, OnlineTagger):
     """Knobs of the taggers that decide label by label."""
 
     rule: str = knob("mira", "update rule for mistakes and wins below the margin", choices=tuple(RULES))
-    C: float = knob(0.1, "mira, pa: largest step", low=0.0)
-    r: float = knob(1.0, "arow: regularisation r; larger values lower the variances more slowly", low=0.0)
     window: int = knob(
         3,
         "labels in the default label templates on each side; your own templates with y[...] replace them",

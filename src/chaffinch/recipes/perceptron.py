@@ -45,6 +45,14 @@ class OnlineTagger(TemplateFeatures):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RuleKnobs:
+    """Knobs of the rules in ``RULES`` that all recipes with a choice of rules offer."""
+
+    C: float = knob(0.1, "mira, pa: largest step", low=0.0)
+    r: float = knob(1.0, "arow: regularisation r; larger values lower the variances more slowly", low=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
 class StructuredPerceptron(TransitionRules, OnlineTagger):
     """The structured perceptron: Viterbi, and w += f(x, y) - f(x, y_hat) after each mistake or win below the margin."""
 
@@ -56,7 +64,7 @@ class StructuredPerceptron(TransitionRules, OnlineTagger):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MiraTagger(TransitionRules, OnlineTagger):
+class MiraTagger(RuleKnobs, TransitionRules, OnlineTagger):
     """Margin-infused learning with Viterbi: the smallest change with which y beats its rivals by their cost."""
 
     rule: str = knob(
@@ -64,9 +72,7 @@ class MiraTagger(TransitionRules, OnlineTagger):
         "update rule: passive-aggressive, MIRA, or AROW (a variance for each weight)",
         choices=tuple(RULES)[1:],
     )
-    C: float = knob(0.1, "mira, pa: largest step", low=0.0)
     k: int = knob(1, "mira: best labellings considered at a time", low=1, high=1000)
-    r: float = knob(1.0, "arow: regularisation r; larger values lower the variances more slowly", low=0.0)
 
 
 def train_perceptron(task: TaggingTask, config: StructuredPerceptron) -> Trained:

@@ -140,7 +140,15 @@ class Recipes:
 
     def __init__(self, *recipes: Recipe, hidden: Sequence[Recipe] = ()) -> None:
         self._listed = recipes
-        self._by_name = {recipe.name: recipe for recipe in (*recipes, *hidden)}
+        self._by_name: dict[str, Recipe] = {}
+        for recipe in (*recipes, *hidden):
+            for other in self._by_name.values():
+                if recipe.name == other.name or recipe.config is other.config:
+                    raise TypeError(
+                        f"recipes {other.name} and {recipe.name}, with {other.config.__name__} and "
+                        f"{recipe.config.__name__}: each recipe needs a name and a config of its own"
+                    )
+            self._by_name[recipe.name] = recipe
 
     def __iter__(self) -> Any:
         return iter(self._listed)
