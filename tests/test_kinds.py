@@ -7,15 +7,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chaffinch import kinds, load
+from chaffinch import Classifier, kinds, load
+from chaffinch.active import simulate
 from chaffinch.doctor import corpus_file
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.aligner import Aligner
-from chaffinch.kinds import KINDS, LISTS, kind_of_corpus, kind_of_file, kind_of_model
+from chaffinch.kinds import DOCUMENTS, KINDS, LINKS, LISTS, kind_of_corpus, kind_of_file, kind_of_model
 from chaffinch.kinds.corpora import fingerprint, joined, size, taken
 from chaffinch.kinds.links import LinkKind
 from chaffinch.kinds.lists import ListKind, choice_tally
 from chaffinch.model.candidates import CandidateList
+from chaffinch.serve.answers import PlainAnswering, answering_of
+from chaffinch.serve.messages import Asked, Input
 from chaffinch.serve.served import served_models
+from chaffinch.text.document import Document
 from commandline import Runner, run  # noqa: F401
 
 
@@ -204,3 +209,68 @@ def test_a_new_kind_is_one_class_and_one_entry_of_the_table(files, tmp_path: Pat
     assert type(load(model)) is Shouter
     assert kind_of_model(load(model)) is mine
     assert run("predict", model, path, *how, "-o", tmp_path / "out.tsv").code == 0
+
+
+class Echo(ListKind):
+    """A kind without a class in the server, whose answers depend on the text and not only on its words."""
+
+    plural = "echoed texts"
+    explains = ("against",)
+
+    def answer(self, model, documents):
+        return [f"{d.text} {d.words()}" for d in documents]
+
+    def explain(self, model, asked):
+        return DOCUMENTS.explain(model, asked)
+
+
+def test_a_kind_without_a_class_in_the_server_gets_the_text_as_it_was_sent():
+    answering, text = answering_of(Echo()), "so-so,  it's"
+    assert type(answering) is PlainAnswering
+    sent = answering.rows(None, Input(text=text))
+    read = [answering.row_of(None, Document(text)), answering.row_of(None, Document.from_words(["so", "it"]))]
+    found = answering.answers(None, [*sent, *read], Asked())
+    assert [one["answer"] for one in found] == [
+        f"{text} {sent[0].words}",
+        f"{text} {sent[0].words}",
+        "so it ['so', 'it']",
+    ]
+
+
+def test_a_kind_without_a_class_in_the_server_is_explained_by_its_own_explanation():
+    texts, labels = ["good tea", "fine tea", "bad tea", "awful cake"], ["+", "+", "-", "-"]
+    model, answering = Classifier("ridge", calibrate=False).fit(texts, labels), answering_of(Echo())
+    (row,) = answering.rows(model, Input(text="good cake"))
+    found = answering.explained(model, row, None, "-")
+    assert (found["answer"], found["instead"]) == ("+", "-")
+    assert {group["word"] for group in found["groups"]} >= {"good", "cake"}
+    total = sum(group["value"] for group in found["groups"]) + found["others"]
+    assert total == pytest.approx(model.explain("good cake").decisions[0].margin)
+    with pytest.raises(DataError, match="position does not apply to echoed texts"):
+        answering.explained(model, row, 0, None)
+    (row,) = answering.rows(model, Input(tokens=["good cake"]))
+    with pytest.raises(DataError, match="give the text to explain"):
+        answering.explained(model, row, None, None)
+
+
+def test_a_simulation_says_first_that_rows_of_a_kind_cannot_be_chosen(files):
+    corpus = LINKS.read(files["sentence pairs"], {})
+    with pytest.raises(ConfigError, match="choosing rows to label is for sentences and documents, not for"):
+        simulate(LINKS, corpus, corpus, ["doubt"], start=10_000)
+
+
+def test_two_estimators_cannot_have_one_task():
+    with pytest.raises(TypeError, match="task is 'aligner', which is that of Aligner"):
+
+        class Other(Aligner):
+            """Its files would be loaded as those of the first."""
+
+            task = "aligner"
+
+
+def test_a_flag_for_knobs_of_different_types_is_converted_by_the_chosen_recipe(files, tmp_path, run: Runner):  # noqa: F811
+    asked = ("train", files["trees"], "-o", tmp_path / "m.chaff", "--recipe", "parser", "--epochs", 1)
+    made = run(*asked, "--start", "0.5")
+    assert made.code == 0, made.err
+    assert load(tmp_path / "m.chaff").config_.start == 0.5
+    assert "start must be a number, got 'much'" in run(*asked, "--start", "much").err

@@ -77,8 +77,21 @@ class Knob:
         """The value for the config from that of a flag or a file: ``none`` is None, a whole number may be a float."""
         if self.clearable and given == NONE:
             return None
+        if isinstance(given, FlagText):
+            return given.as_type(self.type)
         widened = self.type is float and isinstance(given, int) and not isinstance(given, bool)
         return float(given) if widened else given
+
+
+class FlagText(str):
+    """The text of a flag for knobs of different types in several configs: the chosen config converts it."""
+
+    def as_type(self, wanted: type) -> Any:
+        """The value; the plain text if it is none of this type, which the check of the config then refuses."""
+        try:
+            return wanted(str(self))
+        except ValueError:
+            return str(self)
 
 
 class Panel(NamedTuple):

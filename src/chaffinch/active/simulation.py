@@ -192,6 +192,7 @@ def simulate(
     listener: Listener = keep_going,
 ) -> Simulation:
     """Label ``start`` rows and then ``rounds`` batches of a labelled corpus by each strategy, and score on ``test``."""
+    texts = kind.texts(corpus)  # refuses kinds whose rows cannot be chosen
     need = start + rounds * batch
     if size(corpus) < need:
         raise DataError(
@@ -199,7 +200,6 @@ def simulate(
             f"that takes {need}; lower --start, --batch or --rounds"
         )
     names = list(dict.fromkeys([BASELINE, *strategies]))
-    texts = kind.texts(corpus)
     spread = points(texts)
     units = kind.unit_counts(corpus)
     found: dict[str, list[list[tuple[float, ...]]]] = {name: [] for name in names}

@@ -13,7 +13,7 @@ from typer.core import TyperCommand
 from chaffinch.cli.terminal import closed_pipe
 from chaffinch.errors import ConfigError
 from chaffinch.files import reading
-from chaffinch.knobs import NONE, Knob, Panel, check_value, knobs
+from chaffinch.knobs import NONE, FlagText, Knob, Panel, check_value, knobs
 
 RENAMED = {"epoch": "epochs", "lr": "rate"}  # older keys of settings files
 FILE_HELP = "TOML file of settings, named as the flags are; flags win over it."
@@ -73,7 +73,10 @@ def _parameter(name: str, annotation: Any) -> inspect.Parameter:
 
 
 def _flag(owners: list[Knob], panels: list[Panel], letter: str | None) -> Any:
-    """The option of one knob; if the knob is optional, the word none is a value too."""
+    """The option of one knob; if the knob is optional, the word none is a value too.
+
+    A name for knobs of different types is a flag for text, which the chosen recipe converts.
+    """
     k = owners[0]
     names = [f"{k.flag}/--no-{k.flag[2:]}"] if k.type is bool else [k.flag]
     names += [letter] if letter else []
@@ -81,6 +84,10 @@ def _flag(owners: list[Knob], panels: list[Panel], letter: str | None) -> Any:
     if k.clearable and k.type is not bool:
         option.parser = lambda text: text if text == NONE else k.type(text)
         option.metavar = f"<{k.type.__name__}|{NONE}>"
+    types = dict.fromkeys(owner.type for owner in owners)
+    if len(types) > 1:
+        option.parser = FlagText
+        option.metavar = f"<{'|'.join(one.__name__ for one in types)}>"
     return Annotated[k.type | None, option]
 
 

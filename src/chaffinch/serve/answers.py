@@ -12,8 +12,10 @@ from typing import Any, ClassVar
 
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kinds.kind import Kind
+from chaffinch.kinds.requests import ExplainRequest
+from chaffinch.serve.explanations import explained
 from chaffinch.serve.messages import Asked, CorrectionBody, Input, one_input
-from chaffinch.text.document import Document
+from chaffinch.text.document import Document, Token
 from chaffinch.text.tokens import tokens
 
 Answer = dict[str, Any]
@@ -179,7 +181,9 @@ class PlainAnswering(Answering):
         return [row_of_words(sentence) for sentence in given]
 
     def row_of(self, model: Any, document: Document) -> InputRow:
-        """The words of a document."""
+        """The text and the words of a document; a text without tokens is cut into words."""
+        if not document.tokens:
+            return row_of_words(document.text)
         words = document.words()
         return InputRow(
             document.text, "\x1e".join(words), words, None, [(t.start, t.end) for t in document.tokens]
@@ -190,7 +194,7 @@ class PlainAnswering(Answering):
         within_limits(rows, asked, len(self.labels(model)))
         if asked.kbest or asked.probabilities:
             raise ConfigError(f"kbest and probabilities do not work for {self.name}")
-        found = self._kind.answer(model, [Document.from_words(row.words) for row in rows])
+        found = self._kind.answer(model, [_document(row) for row in rows])
         return [
             {
                 "text": row.text,
@@ -202,6 +206,23 @@ class PlainAnswering(Answering):
             for row, answer in zip(rows, found, strict=True)
         ]
 
+    def explained(self, model: Any, row: InputRow, position: int | None, instead: str | None) -> Answer:
+        """The first decision in the kind's explanation of the text, or the one about the token at a position."""
+        if not 0 < len(row.words) <= MOST_EXPLAINED:
+            raise DataError(
+                f"expected a text of 1 to {MOST_EXPLAINED:,} words to explain, got {len(row.words):,}"
+            )
+        if row_of_words(row.text).words != row.words:
+            raise DataError("these tokens are not those of their text; give the text to explain")
+        for name, given, flag in (("position", position, "token"), ("instead", instead, "against")):
+            if given is not None and flag not in self._kind.explains:
+                raise DataError(f"{name} does not apply to {self.name}; leave it out")
+        asked = ExplainRequest(words=row.text, token=position, against=instead, threads=model.threads)
+        found = self._kind.explain(model, asked)[0]
+        if not found.decisions:
+            raise ConfigError("there is no decision to explain in this text")
+        return explained(found, found.decisions[0])
+
     def plain(self, answer: Any) -> Any:
         """Numbers, texts, lists and objects as they are; anything else as text."""
         if answer is None or isinstance(answer, str | int | float):
@@ -211,6 +232,12 @@ class PlainAnswering(Answering):
         if isinstance(answer, Sequence):
             return [self.plain(value) for value in answer]
         return sorted(map(self.plain, answer)) if isinstance(answer, set | frozenset) else str(answer)
+
+
+def _document(row: InputRow) -> Document:
+    """The text of an input as it is, with its tokens."""
+    places = zip(row.words, row.offsets, strict=True)
+    return Document(row.text, [Token(word, start, end) for word, (start, end) in places])
 
 
 def _pieces(row: InputRow, answer: Any) -> list[Answer]:
