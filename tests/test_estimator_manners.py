@@ -108,6 +108,16 @@ def test_input_that_is_no_list_of_sentences_is_refused(X, message, sentences):
         tagger.predict(X)
 
 
+@pytest.mark.parametrize(
+    ("recipe", "features"),
+    [("hmm", None), ("perceptron", ["w[0]"]), ("perceptron", ["w[0]", "elsewhere[0]"])],
+)
+def test_a_missing_token_is_refused(recipe, features, sentences):
+    tagger = Tagger(recipe, features=features).fit(*sentences)
+    with pytest.raises(DataError, match=r"expected .*strings, found .*None"):
+        tagger.predict([["salt", None]])
+
+
 def test_a_tagger_that_was_not_trained_says_so():
     with pytest.raises(ConfigError, match="not trained"):
         Tagger("hmm").predict([["a"]])

@@ -205,3 +205,28 @@ def test_spans_of_many_sentences_are_those_of_each(data: st.DataObject, name: st
     ids = np.array([y for sentence in own for y in sentence], np.int32)
     expected = [schemes.spans([labels[y] for y in sentence], scheme) for sentence in own]
     assert span_arrays(ids, ptr, labels, scheme).lists() == expected
+
+
+@pytest.mark.parametrize(
+    ("labels", "why"),
+    [
+        (["b-per", "i-per", "o"], "are spelt as in no scheme"),
+        (["B_PER", "I_PER", "O"], "are spelt as in no scheme"),
+        (["PER-B", "PER-I", "O"], "are spelt as in no scheme"),
+        (["B-PER", "I-PER", "O", "0"], "0 is no tag of a scheme"),
+        (["B-PER", "I-PER", "PER", "none"], "PER, none are no tags of a scheme"),
+        (["B-PER", "E-PER", "U-PER", "O"], "no scheme has all the letters B, E, U"),
+    ],
+)
+def test_labels_that_seem_to_mark_spans_but_are_of_no_scheme_are_doubted(labels: list[str], why: str) -> None:
+    assert f"look like tags of spans, but {why}" in (schemes.scheme_doubt(labels) or "")
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_tags_of_a_scheme_are_not_doubted(name: str) -> None:
+    assert schemes.scheme_doubt(schemes.tag_set(["PER", "creative-work"], name)) is None
+
+
+@pytest.mark.parametrize("labels", [["NN", "VB", "IN"], ["i:x", "b:x", *"acdefg"], ["S", "O"], ["O"], []])
+def test_labels_of_another_kind_are_not_doubted(labels: list[str]) -> None:
+    assert schemes.scheme_doubt(labels) is None

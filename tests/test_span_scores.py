@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from seqeval.metrics.sequence_labeling import precision_recall_fscore_support as seqeval_loose
 from seqeval.metrics.v1 import precision_recall_fscore_support as seqeval_strict
 
-from chaffinch.errors import ConfigError, DataError
+from chaffinch import Tagger
+from chaffinch.errors import ConfigError, DataError, DataWarning
 from chaffinch.evaluate import SCHEMES, TagPair, TagScorer, score_tags
 
 ODD_TAGS = ["B", "I", "E", "S", "O-x", "B-", "B--x", "I-x-y", "Bx", "U-x", "L-x", "U", ".", ".-x", "N", "Ix"]
@@ -298,3 +299,19 @@ def test_listed_spans_are_those_that_were_counted():
         for n, b, e, k in zip(sentence.tolist(), begin.tolist(), end.tolist(), kind.tolist(), strict=True)
     }
     assert listed == project_spans(gold)
+
+
+def test_letters_without_types_are_scored_as_spans_of_one_type():
+    gold = [["B", "I", "O", "B"], ["O", "B", "I"]]
+    found = [["B", "O", "O", "B"], ["O", "B", "I"]]
+    typed = [[[tag if tag == "O" else f"{tag}-X" for tag in row] for row in rows] for rows in (gold, found)]
+    alone, named = score_tags(gold, found), score_tags(*typed)
+    assert alone.span is not None
+    assert alone.span.micro == named.span.micro
+    assert alone.span.micro.f1 == pytest.approx(2 / 3)
+
+
+def test_one_stray_label_among_tags_is_said_in_training():
+    words, tags = [["Ann", "left"]] * 4, [["B-PER", "O"], ["B-PER", "I-PER"], ["B-PER", "O"], ["B-PER", "0"]]
+    with pytest.warns(DataWarning, match="0 is no tag of a scheme"):
+        Tagger("perceptron", folds=0, features=["w[0]"]).fit(words, tags)

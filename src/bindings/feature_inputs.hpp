@@ -134,8 +134,9 @@ class ListReader {
   public:
     static constexpr std::int64_t most = 1 << 13; // tokens gathered before the interpreter is let go
 
-    ListReader(Engine &engine, const nb::list &columns, const nb::callable &external)
-        : engine_(engine), external_(external) {
+    // missing: None is a missing value; otherwise it is refused
+    ListReader(Engine &engine, const nb::list &columns, const nb::callable &external, bool missing)
+        : engine_(engine), external_(external), missing_(missing) {
         const auto S = static_cast<std::size_t>(engine.core.design().sources);
         if (nb::len(columns) != S || S == 0) throw nb::value_error("one column per source");
         for (std::size_t s = 0; s < S; ++s) rows_.push_back(nb::cast<nb::list>(columns[s]));
@@ -195,7 +196,7 @@ class ListReader {
             for (std::size_t t = 0; t < T; ++t) {
                 const nb::handle word = sentence[t];
                 std::int32_t id = -1;
-                if (!word.is_none()) {
+                if (!(missing_ && word.is_none())) {
                     const std::string_view text = utf8(word);
                     id = words.texts.find(text);
                     if (id < 0) {
@@ -232,6 +233,7 @@ class ListReader {
 
     Engine &engine_;
     const nb::callable &external_;
+    const bool missing_;
     std::vector<nb::list> rows_;                 // [sources]
     std::vector<std::vector<std::int32_t>> ids_; // [sources], of the stretch at hand
 };

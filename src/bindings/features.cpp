@@ -148,10 +148,10 @@ void check_arguments(const features::Design &design) {
 }
 
 std::pair<nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>, RowArrays>
-find_lists(Engine &self, const nb::list &columns, const nb::callable &external) {
+find_lists(Engine &self, const nb::list &columns, const nb::callable &external, bool missing) {
     if (std::ranges::any_of(self.cache, [](const features::Words &w) { return w.texts.size() > (1 << 20); }))
         self.empty_cache();
-    ListReader reader(self, columns, external);
+    ListReader reader(self, columns, external, missing);
     const auto T = static_cast<std::size_t>(reader.ptr.back());
     const std::size_t L = self.core.n_labelled();
     features::TokenRows out;
@@ -345,7 +345,7 @@ void bind_features(nb::module_ &m) {
             nb::arg("ptr").noconvert(), nb::arg("columns"), nb::arg("groups").noconvert().none(),
             nb::arg("external"), nb::arg("threads"),
             "The same with the frozen index: unknown features are dropped.")
-        .def("find_lists", &find_lists, nb::arg("columns"), nb::arg("external"),
+        .def("find_lists", &find_lists, nb::arg("columns"), nb::arg("external"), nb::arg("missing"),
              "The same from lists of lists of strings; the values of each word are cached for the next call.")
         .def(
             "feature_names",

@@ -7,9 +7,17 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from chaffinch.doctor.corpus_file import CorpusFile
-from chaffinch.doctor.finding import ERROR, Finding
+from chaffinch.doctor.finding import ERROR, WARNING, Finding
 from chaffinch.text.document import LABEL
-from chaffinch.text.schemes import OUTSIDE, SCHEMES, Scheme, detect_column, repair_column, validate_column
+from chaffinch.text.schemes import (
+    OUTSIDE,
+    SCHEMES,
+    Scheme,
+    detect_column,
+    repair_column,
+    scheme_doubt,
+    validate_column,
+)
 from chaffinch.text.table import Column
 
 CHECK = "tags"
@@ -23,7 +31,10 @@ def tag_schemes(files: Sequence[CorpusFile]) -> Iterator[Finding]:
     """Every tag that the scheme of its file does not allow, and files in another scheme than the first."""
     first: tuple[Scheme, str] | None = None
     for file in files:
-        if not file.has_tags or not spells_spans(file.tag_column):
+        if not file.has_tags:
+            continue
+        if not spells_spans(file.tag_column):
+            yield from _doubt(file)
             continue
         ptr = file.tags.ptr
         stray = _strays(file.tag_column)
@@ -54,6 +65,13 @@ def spells_spans(column: Column) -> bool:
     inside = sum(n for tag, n in zip(column.types, counts, strict=True) if tag != OUTSIDE)
     like = sum(n for tag, n in zip(column.types, counts, strict=True) if _SPAN_TAG.fullmatch(tag))
     return like > MOSTLY * inside
+
+
+def _doubt(file: CorpusFile) -> Iterator[Finding]:
+    """A finding if the tags mark spans in a spelling of no scheme, such as b_per."""
+    doubt = scheme_doubt(file.tag_column.types)
+    if doubt is not None:
+        yield Finding(check=CHECK, severity=WARNING, file=file.name, what=doubt, weight=1e6)
 
 
 def _strays(column: Column) -> set[str]:

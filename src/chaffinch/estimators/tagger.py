@@ -38,6 +38,7 @@ from chaffinch.recipes.perceptron import MiraTagger, StructuredPerceptron
 from chaffinch.recipes.perceptron_blocks import train_online_blocks
 from chaffinch.search.label_rules import OF_TOKENS, Rule, RuleBook, rules_as_data, rules_of
 from chaffinch.text.document import LABEL
+from chaffinch.text.schemes import scheme_doubt
 from chaffinch.text.table import TokenTable
 
 
@@ -151,6 +152,7 @@ class Tagger(TagLearning):
         trained = train_blocks(task, config) if isinstance(config, Crf) else train_online_blocks(task, config)
         self.shards_ = None if trained.shards is None else trained.shards.as_dict()
         self.model_, self.confidence_, self.choice_ = trained.model, None, None
+        _say_doubt(self.classes_.tolist())
         self.rules_, self.columns_, self._features = rules, tuple(columns), self.features
         self.config_, self.history_ = config, trained.history
         self.fingerprint_ = modelfile.fingerprint([cache.fingerprint])
@@ -170,6 +172,7 @@ class Tagger(TagLearning):
         X = X if isinstance(X, TokenTable | Mapping) else sentences_of(X)
         given = None if y is None else given_labels(sentences_of(y))
         train = labelled(X, None if given is None else given.y)
+        _say_doubt(train.columns[LABEL].types)
         columns = [name for name in train.names if name != LABEL]
         rules = _checked_rules(self.rules, train)
         weight = sentence_weights(train.weight if sample_weight is None else sample_weight, train)
@@ -256,6 +259,12 @@ class Tagger(TagLearning):
         from sklearn.utils import Tags, TargetTags
 
         return Tags(estimator_type=None, target_tags=TargetTags(required=True))
+
+
+def _say_doubt(labels: Sequence[str]) -> None:
+    doubt = scheme_doubt([label for label in labels if label != UNKNOWN])
+    if doubt is not None:
+        warn_about_data(doubt)
 
 
 def _calibration_folds(given: int | None, plan: TaggingPlan) -> int | None:

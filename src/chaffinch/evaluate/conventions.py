@@ -107,12 +107,16 @@ def convention(name: str, scheme: str | None = None, labels: Collection[str] = (
 
 
 def marks_spans(labels: Collection[str]) -> bool:
-    """Whether labels look like span tags: O, or a prefix letter, a hyphen and a type.
+    """Whether labels look like span tags: O, or a prefix letter, a hyphen and a type; or letters alone, with B and I.
 
     >>> marks_spans(["B-NP", "I-NP", "O"]), marks_spans(["NN", "VB"]), marks_spans(["O"])
     (True, False, False)
+    >>> marks_spans(["B", "I", "O"]), marks_spans(["S", "O"])
+    (True, False)
     """
-    kinds = [label for label in labels if label != "O"]
+    kinds = {label for label in labels if label != "O"}
+    if {"B", "I"} <= kinds:
+        return all(len(k) == 1 and k in SPAN_PREFIXES for k in kinds)
     return bool(kinds) and all(k[:1] in SPAN_PREFIXES and k[1:2] == "-" for k in kinds)
 
 

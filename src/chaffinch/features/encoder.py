@@ -163,25 +163,27 @@ class FeatureEncoder:
         *,
         threads: int | None = None,
         attributes: Attributes | None = None,
+        missing: bool = True,
     ) -> FeatureRows:
         """The rows of a table, of named columns of sentences, or of sentences of words.
 
         threads:    for this call; None: the encoder's own setting
         attributes: the user's own features of tokens, if ``tokens`` is not a table
+        missing:    None among the strings is a missing value; otherwise it is refused
         """
         if self._own is None:
-            return self._transformed(tokens, threads)
+            return self._transformed(tokens, threads, missing)
         if isinstance(tokens, TokenTable):
             attributes = tokens.attributes
         given = _attributes(attributes)
         if self._fitted()[1].features.templates:
-            return self._own.transform(given, self._transformed(tokens, threads))
+            return self._own.transform(given, self._transformed(tokens, threads, missing))
         if not isinstance(tokens, TokenTable):
             tokens = _table(tokens if isinstance(tokens, Mapping) else {WORD: tokens})
         return self._own.transform(given, _no_rows(tokens.ptr))
 
     def _transformed(
-        self, tokens: TokenTable | Mapping[str, Strings] | Strings, threads: int | None
+        self, tokens: TokenTable | Mapping[str, Strings] | Strings, threads: int | None, missing: bool
     ) -> FeatureRows:
         """The rows of templates."""
         engine, plan = self._fitted()
@@ -192,8 +194,11 @@ class FeatureEncoder:
             made = engine.find_table(tokens.ptr, columns, groups, plan.external, threads)
             return FeatureRows(*made, sentences=tokens.ptr)
         given = tokens if isinstance(tokens, Mapping) else {WORD: tokens}
+        in_python = plan.looks_elsewhere or plan.computed
+        if in_python and not missing and any(None in row for rows in given.values() for row in rows):
+            raise DataError("expected strings, found None")
         if plan.looks_elsewhere:
-            return self._transformed(_table(given), threads)
+            return self._transformed(_table(given), threads, missing)
         if plan.computed:
             words = [[w or "" for w in row] for row in given[WORD]]
             given = {**given, **{name: [f(row) for row in words] for name, f in plan.computed.items()}}
@@ -202,7 +207,7 @@ class FeatureEncoder:
         except KeyError as e:
             raise _missing_column(str(e.args[0]), list(given)) from None
         try:
-            sentences, made_lists = engine.find_lists(lists, plan.external)
+            sentences, made_lists = engine.find_lists(lists, plan.external, missing)
         except (TypeError, ValueError) as e:
             raise DataError(str(e)) from None
         return FeatureRows(*made_lists, sentences=sentences)

@@ -279,7 +279,7 @@ class TemplateEncoder:
         """The features of every token of the table."""
         given = table.columns
         tokens = given.lists if isinstance(given, ListColumns) else table
-        return self.features.transform(tokens, threads=threads, attributes=table.attributes)
+        return self.features.transform(tokens, threads=threads, attributes=table.attributes, missing=False)
 
     def pruned(self, keep: NDArray[np.bool_]) -> "TemplateEncoder":
         """A new encoder with the features in ``keep`` (bool [F]); this one does not change."""

@@ -6,6 +6,7 @@ A scheme says which letters can be joined to the token before or after into one 
 else here is derived from that table, with the sentence's ends counted as ``O``.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -75,6 +76,41 @@ def scheme_of(labels: Sequence[str]) -> Scheme | None:
     if not any(label != OUTSIDE for label in labels):
         return None
     return next((s for s in (BIO, BIOES, BILOU) if all(letter_and_type(label, s) for label in labels)), None)
+
+
+_LIKE_A_TAG = re.compile(r"([BIESLU])[-_:./](.+)", re.IGNORECASE)
+_LIKE_A_TAG_REVERSED = re.compile(r"(.+)[-_:./]([BIESLU])")
+
+
+def scheme_doubt(labels: Sequence[str]) -> str | None:
+    """A remark on labels that seem to mark spans, but are tags of no scheme; None if there is no doubt.
+
+    >>> scheme_doubt(["B-PER", "I-PER", "O"]), scheme_doubt(["NN", "VB", "B-X"])
+    (None, None)
+    >>> scheme_doubt(["B-PER", "I-PER", "OTHER"])[:77]
+    'labels such as B-PER, I-PER look like tags of spans, but OTHER is no tag of a'
+    """
+    if scheme_of(labels) is not None:
+        return None
+    types = sorted(set(labels))
+    found = [label for label in types if (m := _LIKE_A_TAG.fullmatch(label)) and m[2]]
+    letters = {label[0].upper() for label in found}
+    if not found:
+        found = [label for label in types if _LIKE_A_TAG_REVERSED.fullmatch(label)]
+        letters = {label[-1] for label in found}
+    if "B" not in letters or len(letters) < 2 or 2 * len(found) < len(types):
+        return None
+    stray = [label for label in types if all(letter_and_type(label, s) is None for s in (BIO, BIOES, BILOU))]
+    if not stray:
+        why = f"no scheme has all the letters {', '.join(sorted(letters))}"
+    elif set(found) <= set(stray):
+        why = "are spelt as in no scheme"
+    else:
+        why = f"{', '.join(stray[:3])} {'is no tag' if len(stray) == 1 else 'are no tags'} of a scheme"
+    return (
+        f"labels such as {', '.join(found[:3])} look like tags of spans, but {why}: they are learned as plain labels, "
+        "without spans; a tag is O, or a letter, a hyphen and a type, such as B-PER"
+    )
 
 
 def tag_set(types: Sequence[str], scheme: str | Scheme) -> list[str]:
