@@ -90,15 +90,23 @@ void bind_crf(nb::module_& m) {
         .def(
             "__init__",
             [](Sdca* self, Problem& p, double c2, double still, bool skip_quiet, std::uint64_t seed, double factor,
-               double c1, double hold) {
+               double c1, double hold, double quiet, const std::optional<Out<float>>& nodes, const std::optional<Out<float>>& pairs) {
                 if (!(c1 >= 0 && c2 > 0 && hold >= 0)) throw nb::value_error("CrfSdca: c1 >= 0, c2 > 0, hold >= 0");
                 if (p.shape.order != 1 || p.data.allowed || !p.shape.observations.empty())
                     throw nb::value_error("CrfSdca: first order, no partial labels, no bigram templates");
-                learners::SdcaSettings s{.c1 = c1, .c2 = c2, .hold = hold, .factor = factor, .still = still, .skip_quiet = skip_quiet, .seed = seed};
-                new (self) Sdca(&p, learners::CrfSdca(p.shape, p.data, s, p.trainable()));
+                learners::SdcaSettings s{.c1 = c1, .c2 = c2, .hold = hold, .factor = factor, .still = still, .quiet = quiet, .skip_quiet = skip_quiet, .seed = seed};
+                const std::int64_t cells = p.data.T() * p.shape.S(), arcs = p.data.N() * p.shape.Y * p.shape.S();
+                if (nodes.has_value() != pairs.has_value() ||
+                    (nodes && (static_cast<std::int64_t>(nodes->size()) != cells || static_cast<std::int64_t>(pairs->size()) != arcs)))
+                    throw nb::value_error("these marginals belong to another problem");
+                new (self) Sdca(&p, learners::CrfSdca(p.shape, p.data, s, p.trainable(), nodes ? nodes->data() : nullptr,
+                                                      pairs ? pairs->data() : nullptr));
             },
             nb::arg("problem"), nb::arg("c2"), nb::arg("still") = 0.001, nb::arg("skip_quiet") = true,
-            nb::arg("seed") = 1, nb::arg("factor") = 2.0, nb::arg("c1") = 0.0, nb::arg("hold") = 0.0, nb::keep_alive<1, 2>())
+            nb::arg("seed") = 1, nb::arg("factor") = 2.0, nb::arg("c1") = 0.0, nb::arg("hold") = 0.0, nb::arg("quiet") = 0.0,
+            nb::arg("nodes").noconvert() = nb::none(), nb::arg("pairs").noconvert() = nb::none(), nb::keep_alive<1, 2>(),
+            nb::keep_alive<1, 11>(), nb::keep_alive<1, 12>(),
+            "quiet: sentences visited before whose change is less are measured, but do not move. nodes, pairs: the caller's marginals [T S] and [N Y S], updated in place; None: own ones, gold at first.")
         .def(
             "run", [](Sdca& self, const Out<float>& w) { return self.second.pass(self.first->weights(w)); },
             nb::arg("w").noconvert(), nb::call_guard<Unlocked>(),
@@ -135,6 +143,22 @@ void bind_crf(nb::module_& m) {
                                   given(std::move(s.smaller)), given(std::move(s.order)), given(std::move(s.counts)), s.mean_change);
             },
             "What restore() takes, to go on exactly from here.")
+        .def(
+            "visits",
+            [](const Sdca& self) {
+                learners::CrfSdca::Visits v = self.second.visits();
+                return std::tuple(given(std::move(v.change)), given(std::move(v.loss)), given(std::move(v.smaller)), given(std::move(v.met)));
+            },
+            "What resume() takes: change, loss and smaller of the last visits, and whether there was one.")
+        .def(
+            "resume",
+            [](Sdca& self, const In<float>& change, const In<float>& loss, const In<float>& smaller, const In<std::uint8_t>& met) {
+                const auto N = static_cast<std::size_t>(self.first->data.N());
+                if (change.size() != N || loss.size() != N || smaller.size() != N || met.size() != N)
+                    throw nb::value_error("these visits belong to another problem");
+                self.second.resume({span(change), span(loss), span(smaller), span(met)});
+            },
+            nb::arg("change").noconvert(), nb::arg("loss").noconvert(), nb::arg("smaller").noconvert(), nb::arg("met").noconvert())
         .def(
             "held",
             [](const Sdca& self) {

@@ -282,7 +282,7 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
     )
     memory = None
     if duals.w is not None and np.array_equal(duals.w, training.made.w):
-        memory = CrfMemory.of(config, chosen, encoder, inner, rows, weight, duals.state, task.seed)
+        memory = CrfMemory.of(config, chosen, encoder, inner, rows, weight, duals.state, duals.w, task.seed)
     del problem, rows, duals
     smaller = config.min_weight > 0 or config.c1 > 0 or config.bits is not None
     return Trained(

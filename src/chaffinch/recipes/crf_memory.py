@@ -59,6 +59,9 @@ LOUDEST = 0.05
 ROUNDS = 20
 SLACK, SMALL_SLACK = 1.2, 1.8
 
+# Sentences do not move if their part of the gap is below this share of the mean part that the gap allows.
+QUIET = 0.25
+
 # New sentences are visited this many times before the first pass, unless they are more than a share of all.
 FIRST_VISITS = 20
 MOST_FRESH = 0.1
@@ -67,8 +70,10 @@ MOST_FRESH = 0.1
 HELD = 0.02
 HELD_SPARSE = 0.2  # with an L1 penalty, which leaves few features that are rare
 
-# Marginals that need more bytes than this are not kept.
+# Marginals that need more bytes than this are not kept, nor are weights beside them. Weights are summed from the
+# marginals again after MOST_CHANGES changes, so that rounding does not add up.
 MOST_KEPT_BYTES = 1 << 29
+MOST_CHANGES = 32
 
 SdcaState = tuple[
     NDArray[np.float32],
@@ -89,7 +94,7 @@ class Duals:
 
     nodes, pairs:          float32 [T, S] and [N, Y, S], the marginals
     change, loss, smaller: float32 [N], of the last visit
-    met:                   bool [N], whether the sentence was visited
+    met:                   uint8 [N], 1 if the sentence was visited
     """
 
     nodes: NDArray[np.float32]
@@ -97,13 +102,15 @@ class Duals:
     change: NDArray[np.float32]
     loss: NDArray[np.float32]
     smaller: NDArray[np.float32]
-    met: NDArray[np.bool_]
+    met: NDArray[np.uint8]
 
     @classmethod
     def of(cls, state: SdcaState, Y: int, S: int) -> "Duals":
         """From the state of a :class:`CrfSdca`."""
         nodes, pairs, change, loss, smaller, _, counts, _ = state
-        return cls(nodes.reshape(-1, S), pairs.reshape(-1, Y, S), change, loss, smaller, counts[:-2] >= 0)
+        return cls(
+            nodes.reshape(-1, S), pairs.reshape(-1, Y, S), change, loss, smaller, (counts[:-2] >= 0).astype(np.uint8)
+        )
 
     @classmethod
     def at_gold(cls, sentences: NDArray[np.int64], y: NDArray[np.int32], Y: int, S: int) -> "Duals":
@@ -116,24 +123,7 @@ class Duals:
         after = np.flatnonzero(inside)
         np.add.at(pairs, (np.repeat(np.arange(N), np.diff(sentences))[after], y[after - 1], y[after]), 1)
         zeros = np.zeros(N, np.float32)
-        return cls(nodes, pairs, zeros, zeros, np.ones(N, np.float32), np.zeros(N, bool))
-
-    def state(self, seed: int) -> SdcaState:
-        """The arguments of :meth:`CrfSdca.restore`."""
-        N = len(self.met)
-        counts = np.concatenate([np.where(self.met, 0, -1), [2, seed + 1]]).astype(np.int64)
-        mean = float(self.change.sum()) / max(N, 1)
-        order = np.arange(N, dtype=np.int64)
-        return (
-            np.ascontiguousarray(self.nodes).ravel(),
-            np.ascontiguousarray(self.pairs).ravel(),
-            self.change,
-            self.loss,
-            self.smaller,
-            order,
-            counts,
-            mean,
-        )
+        return cls(nodes, pairs, zeros, zeros, np.ones(N, np.float32), np.zeros(N, np.uint8))
 
     def of_sentences(self, chosen: NDArray[np.bool_], sentences: NDArray[np.int64]) -> "Duals":
         """The duals of the chosen sentences."""
@@ -163,11 +153,41 @@ class Duals:
 
 
 @dataclass(frozen=True)
+class Summed:
+    """The weights of the duals after a change, kept so that the next change need not sum them.
+
+    w:       as flat array
+    F:       its number of features
+    changes: the number of changes since they were summed
+    """
+
+    w: NDArray[np.float32]
+    F: int
+    changes: int
+
+    @classmethod
+    def kept(cls, w: NDArray[np.float32], F: int, changes: int) -> "Summed | None":
+        """None if they are too large, or if so many changes have rounded them that the sum is due."""
+        return cls(w, F, changes) if changes < MOST_CHANGES and w.nbytes <= MOST_KEPT_BYTES else None
+
+    def grown(self, shape: CrfLayout) -> NDArray[np.float32]:
+        """A copy with the zero weights of further features."""
+        old, new = self.F * shape.S, shape.F * shape.S
+        w = np.empty(shape.size, np.float32)
+        w[:old], w[old:new] = self.w[:old], 0
+        chain = (shape.Y + 2) * shape.S
+        w[new : new + chain], w[new + chain :] = self.w[old : old + chain], 0
+        return w
+
+
+@dataclass(frozen=True)
 class CrfMemory:
     """Sentences, their marginals, and the weights to stay near; immutable.
 
     encoder: with every feature of the sentences
+    duals:   of the first sentences; those beyond them start at their gold labels
     base:    w_0 as flat array; None: zero
+    summed:  the weights of the duals; None: to be summed
     known, known_features: the initial labels and number of features
     """
 
@@ -184,6 +204,7 @@ class CrfMemory:
     seed: int
     known: LabelSet
     known_features: int
+    summed: "Summed | None" = None
 
     @classmethod
     def of(
@@ -195,6 +216,7 @@ class CrfMemory:
         rows: FeatureRows,
         weight: NDArray[np.float32] | None,
         state: SdcaState,
+        w: NDArray[np.float32],
         seed: int,
     ) -> "CrfMemory":
         """The memory of all training sentences after dual ascent."""
@@ -216,6 +238,7 @@ class CrfMemory:
             seed,
             labels,
             shape.F,
+            Summed.kept(w, shape.F, 0),
         )
 
     @classmethod
@@ -290,8 +313,11 @@ class CrfMemory:
             if self.rows.values is None
             else np.ascontiguousarray(self.rows.values[np.repeat(tokens, counts)]),
         )
-        duals = self.duals.of_sentences(kept, self.rows.sentences)
-        return replace(self, rows=rows, y=self.y[tokens], weight=self.weight[kept], duals=duals)
+        n = len(self.duals.met)
+        duals = self.duals.of_sentences(kept[:n], self.rows.sentences[: n + 1])
+        return replace(
+            self, rows=rows, y=self.y[tokens], weight=self.weight[kept], duals=duals, summed=None
+        )
 
     def with_sentences(self, table: TokenTable, weight: NDArray[np.float32], threads: int) -> "CrfMemory":
         """The same with further sentences at their gold labels; new features and labels are added."""
@@ -310,9 +336,9 @@ class CrfMemory:
         inner = self._inner(table.columns[LABEL], table.ptr)
         place = inner.labels.ids(self.labels.inner)
         shape = CrfLayout(features.n_features, len(inner.labels.inner))
-        duals, y = self.duals, place[self.y] if len(self.y) else self.y
+        duals, y, summed = self.duals, place[self.y] if len(self.y) else self.y, self.summed
         if inner.labels.inner != self.labels.inner:
-            duals = duals.relabelled(place, shape.Y, shape.S)
+            duals, summed = duals.relabelled(place, shape.Y, shape.S), None
         base = None
         if self.base is not None:
             base = shape.joined(self.shape.split(self.base), place.astype(np.int64))
@@ -323,26 +349,25 @@ class CrfMemory:
             np.concatenate([self.rows.sentences, more.sentences[1:] + self.rows.sentences[-1]]),
             _joined_values(self.rows, more),
         )
-        at_gold = Duals.at_gold(more.sentences, inner.y, shape.Y, shape.S)
         return replace(
             grown,
             labels=inner.labels,
             rows=rows,
             y=np.concatenate([y, inner.y]).astype(np.int32),
             weight=np.concatenate([self.weight, weight]).astype(np.float32),
-            duals=duals.followed_by(at_gold),
+            duals=duals,
             base=base,
+            summed=summed,
         )
 
     def weighing(self, weight: NDArray[np.float32]) -> "CrfMemory":
         """A copy with new sentence weights: float32 [N]."""
-        return replace(self, weight=weight)
+        return self if np.array_equal(weight, self.weight) else replace(self, weight=weight, summed=None)
 
     def solve(self) -> "tuple[CrfMemory, NDArray[np.float32], float]":
         """The memory at the optimum, its weights as flat array, and the gap left as a share of the objective."""
-        w = np.zeros(self.shape.size, np.float32) if self.base is None else self.base.copy()
         if self.n_sentences == 0:
-            return self, w, 0.0
+            return self, self._first_weights(), 0.0
         c2 = self.chosen.c2
         margin, recall = self.chosen.margin, self.chosen.recall
         problem = CrfProblem(
@@ -357,11 +382,25 @@ class CrfMemory:
             trainable=self._trainable(),
             values=self.rows.values,
         )
-        still = STILL * min(1.0, c2)
-        learner = CrfSdca(problem, c2, still=still, skip_quiet=False, seed=self.seed, factor=FACTOR)
-        learner.restore(*self.duals.state(self.seed))
-        learner.add_weights(w)
-        fresh = np.flatnonzero(~self.duals.met)
+        duals = self._all_duals()
+        learner = CrfSdca(
+            problem,
+            c2,
+            still=STILL * min(1.0, c2),
+            skip_quiet=False,
+            seed=self.seed + 1,
+            factor=FACTOR,
+            quiet=QUIET * 2 * TOGETHER * GAP * float(duals.loss.sum()) / self.n_sentences,
+            nodes=duals.nodes.ravel(),
+            pairs=duals.pairs.ravel(),
+        )
+        learner.resume(duals.change, duals.loss, duals.smaller, duals.met)
+        if self.summed is None:
+            w, changes = self._first_weights(), 0
+            learner.add_weights(w)
+        else:
+            w, changes = self.summed.grown(self.shape), self.summed.changes + 1
+        fresh = np.flatnonzero(duals.met == 0)
         if len(fresh) <= max(1, MOST_FRESH * self.n_sentences):
             learner.settle(fresh, FIRST_VISITS, w)
         gap = np.inf
@@ -379,8 +418,20 @@ class CrfMemory:
                 gap = SMALL_SLACK * _share(met.moved, met.loss + penalty)
             if gap < GAP:
                 break
-        state: SdcaState = learner.state()
-        return replace(self, duals=Duals.of(state, self.shape.Y, self.shape.S)), w, gap
+        duals = Duals(duals.nodes, duals.pairs, *learner.visits())
+        summed = None if self.base is not None else Summed.kept(w, self.shape.F, changes)
+        return replace(self, duals=duals, summed=summed), w, gap
+
+    def _first_weights(self) -> NDArray[np.float32]:
+        """w_0."""
+        return np.zeros(self.shape.size, np.float32) if self.base is None else self.base.copy()
+
+    def _all_duals(self) -> Duals:
+        """A copy of the duals of all sentences."""
+        n = len(self.duals.met)
+        bounds = self.rows.sentences[n:]
+        further = Duals.at_gold(bounds - bounds[0], self.y[bounds[0] :], self.shape.Y, self.shape.S)
+        return self.duals.followed_by(further)
 
     def _penalty(self, met: SdcaPass, w: NDArray[np.float32]) -> float:
         """c2 |w - w_0|^2 after a pass."""

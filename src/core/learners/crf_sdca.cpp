@@ -177,14 +177,17 @@ CHAFFINCH_HOT Recentred recentre(std::int64_t n, float c1, float c2, float hold,
 }
 
 CrfSdca::CrfSdca(const CrfShape& shape, const CrfData& data, const SdcaSettings& settings,
-                 const std::uint8_t* trainable)
-    : shape_(shape), data_(data), settings_(settings), trainable_(trainable), oracle_(shape, data),
-      nodes_(static_cast<std::size_t>(data.T() * shape.S())),
-      pairs_(static_cast<std::size_t>(data.N() * shape.Y * shape.S())), memory_(static_cast<std::size_t>(data.N())),
+                 const std::uint8_t* trainable, float* nodes, float* pairs)
+    : shape_(shape), data_(data), settings_(settings), trainable_(trainable), oracle_(shape, data), nodes_(nodes),
+      pairs_(pairs), memory_(static_cast<std::size_t>(data.N())), repeats_(static_cast<std::size_t>(data.N())),
       order_(static_cast<std::size_t>(data.N())), random_(settings.seed) {
     std::iota(order_.begin(), order_.end(), std::int64_t{0});
-    start_at_gold();
-    find_repeats();
+    if (!nodes) {
+        own_nodes_.resize(static_cast<std::size_t>(data.T() * shape.S()));
+        own_pairs_.resize(static_cast<std::size_t>(data.N() * shape.Y * shape.S()));
+        nodes_ = own_nodes_.data(), pairs_ = own_pairs_.data();
+        start_at_gold();
+    }
     hold_by(settings.hold);
     if (settings.c1 > 0 || settings.hold > 0) sums_.resize(static_cast<std::size_t>(shape.size()));
     if (!data.values) return;
@@ -201,46 +204,44 @@ double CrfSdca::mean_square(std::int64_t n) const {
     return std::accumulate(squares_.begin() + begin, squares_.begin() + end, 0.0) / static_cast<double>(cells);
 }
 
-// Tokens of a sentence that share a feature, feature by feature.
-void CrfSdca::find_repeats() {
-    struct Use {
-        std::int64_t sentence = -1; // that had the feature last
-        std::int32_t uses = 0, place = 0;
-    };
-    std::vector<Use> used(static_cast<std::size_t>(shape_.F));
-    groups_.assign(1, 0);
-    shared_.assign(1, 0);
-    for (std::int64_t n = 0; n < data_.N(); ++n) {
-        const std::int64_t begin = data_.begin(n), from = data_.ptr[begin], to = data_.ptr[begin + data_.length(n)];
-        for (std::int64_t k = from; k < to; ++k) {
-            Use& use = used[static_cast<std::size_t>(data_.ids[k])];
-            use.uses = use.sentence == n ? use.uses + 1 : 1;
-            use.sentence = n;
-        }
-        for (std::int64_t t = 0; t < data_.length(n); ++t)
-            for (std::int64_t k = data_.ptr[begin + t]; k < data_.ptr[begin + t + 1]; ++k) {
-                Use& use = used[static_cast<std::size_t>(data_.ids[k])];
-                if (use.uses == 1) continue;
-                if (use.uses > 1) { // the first: make room for all
-                    use.place = static_cast<std::int32_t>(tokens_.size());
-                    tokens_.resize(tokens_.size() + static_cast<std::size_t>(use.uses));
-                    if (data_.values) values_.resize(tokens_.size());
-                    shared_.push_back(static_cast<std::int64_t>(tokens_.size()));
-                    repeated_.push_back(data_.ids[k]);
-                    use.uses = -1;
-                }
-                if (data_.values) values_[static_cast<std::size_t>(use.place)] = data_.values[k];
-                tokens_[static_cast<std::size_t>(use.place++)] = static_cast<std::int32_t>(t);
-            }
-        groups_.push_back(static_cast<std::int64_t>(shared_.size()) - 1);
+// Tokens of a sentence that share a feature, feature by feature; found at the first visit.
+const CrfSdca::Repeats& CrfSdca::repeats(std::int64_t n) {
+    Repeats& found = repeats_[static_cast<std::size_t>(n)];
+    if (found.from >= 0) return found;
+    if (uses_.empty()) uses_.resize(static_cast<std::size_t>(shape_.F));
+    found.from = static_cast<std::int64_t>(shared_.size());
+    shared_.push_back(static_cast<std::int64_t>(tokens_.size()));
+    const std::int64_t begin = data_.begin(n), from = data_.ptr[begin], to = data_.ptr[begin + data_.length(n)];
+    for (std::int64_t k = from; k < to; ++k) {
+        Use& use = uses_[static_cast<std::size_t>(data_.ids[k])];
+        use.uses = use.sentence == n ? use.uses + 1 : 1;
+        use.sentence = n;
     }
+    for (std::int64_t t = 0; t < data_.length(n); ++t)
+        for (std::int64_t k = data_.ptr[begin + t]; k < data_.ptr[begin + t + 1]; ++k) {
+            Use& use = uses_[static_cast<std::size_t>(data_.ids[k])];
+            if (use.uses == 1) continue;
+            if (use.uses > 1) { // the first: make room for all
+                use.place = static_cast<std::int32_t>(tokens_.size());
+                tokens_.resize(tokens_.size() + static_cast<std::size_t>(use.uses));
+                if (data_.values) values_.resize(tokens_.size());
+                shared_.push_back(static_cast<std::int64_t>(tokens_.size()));
+                repeated_.push_back(data_.ids[k]);
+                use.uses = -1;
+            }
+            if (data_.values) values_[static_cast<std::size_t>(use.place)] = data_.values[k];
+            tokens_[static_cast<std::size_t>(use.place++)] = static_cast<std::int32_t>(t);
+        }
+    found.groups = static_cast<std::int64_t>(shared_.size()) - 1 - found.from;
+    repeated_.push_back(-1); // as many as bounds
+    return found;
 }
 
 // The excess of |F_n(d)|^2 over the sum of |d_t|^2 over tokens and features, which comes from shared features.
-double CrfSdca::shared_length(std::int64_t n, const float* u, const float* d) const {
-    return shared_rows(std::span(shared_).subspan(static_cast<std::size_t>(groups_[n]),
-                                                  static_cast<std::size_t>(groups_[n + 1] - groups_[n] + 1)),
-                       tokens_.data(), values_.empty() ? nullptr : values_.data(), repeated_.data() + groups_[n],
+double CrfSdca::shared_length(std::int64_t n, const float* u, const float* d) {
+    const auto [from, groups] = repeats(n);
+    return shared_rows(std::span(shared_).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(groups + 1)),
+                       tokens_.data(), values_.empty() ? nullptr : values_.data(), repeated_.data() + from,
                        shrink_ > 0 ? u : nullptr, nearly * shrink_, shape_.S(), d);
 }
 
@@ -250,8 +251,8 @@ std::int64_t CrfSdca::bytes_needed(const CrfShape& shape, const CrfData& data) {
 
 CrfSdca::State CrfSdca::state() const {
     State s;
-    s.nodes.assign(nodes_.begin(), nodes_.end());
-    s.pairs.assign(pairs_.begin(), pairs_.end());
+    s.nodes.assign(nodes_, nodes_ + data_.T() * shape_.S());
+    s.pairs.assign(pairs_, pairs_ + data_.N() * shape_.Y * shape_.S());
     s.order = order_;
     for (const Memory& m : memory_) {
         s.change.push_back(m.change);
@@ -266,8 +267,8 @@ CrfSdca::State CrfSdca::state() const {
 }
 
 void CrfSdca::restore(const StateView& s) {
-    std::ranges::copy(s.nodes, nodes_.begin());
-    std::ranges::copy(s.pairs, pairs_.begin());
+    std::ranges::copy(s.nodes, nodes_);
+    std::ranges::copy(s.pairs, pairs_);
     order_.assign(s.order.begin(), s.order.end());
     for (std::size_t n = 0; n < memory_.size(); ++n)
         memory_[n] = {s.change[n], s.loss[n], s.smaller[n],
@@ -275,6 +276,22 @@ void CrfSdca::restore(const StateView& s) {
     passes_ = s.counts[memory_.size()];
     random_ = machine::Random(std::bit_cast<std::uint64_t>(s.counts[memory_.size() + 1]));
     mean_change_ = s.mean_change;
+}
+
+CrfSdca::Visits CrfSdca::visits() const {
+    Visits v;
+    for (const Memory& m : memory_) {
+        v.change.push_back(m.change);
+        v.loss.push_back(m.loss);
+        v.smaller.push_back(m.smaller);
+        v.met.push_back(m.met);
+    }
+    return v;
+}
+
+void CrfSdca::resume(const VisitsView& v) {
+    for (std::size_t n = 0; n < memory_.size(); ++n)
+        memory_[n] = {.change = v.change[n], .loss = v.loss[n], .smaller = v.smaller[n], .met = v.met[n] != 0};
 }
 
 void CrfSdca::hold_by(double hold) {
@@ -316,10 +333,10 @@ SdcaPass CrfSdca::pass(float* w) {
     std::vector<std::int64_t> chosen;
     for (const std::int64_t n : order_) {
         Memory& memory = memory_[n];
-        const bool quiet = choosing && memory.met && memory.skipped < 2 &&
+        const bool skipped = choosing && memory.met && memory.skipped < 2 &&
                            static_cast<double>(memory.change) < 0.1 * mean_change_;
-        memory.skipped = static_cast<std::int8_t>(quiet ? memory.skipped + 1 : 0);
-        if (!quiet && data_.length(n) > 0) chosen.push_back(n);
+        memory.skipped = static_cast<std::int8_t>(skipped ? memory.skipped + 1 : 0);
+        if (!skipped && data_.length(n) > 0) chosen.push_back(n);
     }
     SdcaPass record;
     float* u = sums_.empty() ? w : sums_.data();
@@ -456,6 +473,10 @@ float CrfSdca::visit(std::int64_t n, const float* u) {
     Change change = node_change(T, S, data_.ptr.data() + data_.begin(n),
                                 squares_.empty() ? nullptr : squares_.data() + data_.begin(n), m,
                                 static_cast<float>(settings_.still), d);
+    if (memory.met && change.K * k_n < settings_.quiet) {
+        memory.change = static_cast<float>(std::max(0.0, change.K * k_n));
+        return 0;
+    }
     if (shrink_ > 0) change.B = active_square(T * S, oracle_.active(), d);
     change.B += pair_change(shape_.Y * S, m_pairs, d_pairs) + shared_length(n, u, d);
 

@@ -42,6 +42,7 @@ struct SdcaSettings {
     double factor = 2;        // corrects K for correlated labels
     double first_rate = 0.15; // g at the first visit is min(0.5, first_rate c / k_n), less if values exceed 1
     double still = 0.001;     // tokens whose marginals change by less are skipped
+    double quiet = 0;         // a sentence visited before whose k_n K is less is measured, but does not move
     bool skip_quiet = true;   // from the third pass on, sentences with a small K are visited less often, those
                               // with a large K several times
     std::uint64_t seed = 1;
@@ -60,8 +61,10 @@ struct SdcaPass {
 
 class CrfSdca {
   public:
-    // First order, hard or soft labels, no bigram templates. trainable: as for CrfObjective.
-    CrfSdca(const CrfShape& shape, const CrfData& data, const SdcaSettings& settings, const std::uint8_t* trainable);
+    // First order, hard or soft labels, no bigram templates. trainable: as for CrfObjective. nodes [T][S],
+    // pairs [N][Y][S]: marginals of the caller, updated in place; null: own ones, gold at first.
+    CrfSdca(const CrfShape& shape, const CrfData& data, const SdcaSettings& settings, const std::uint8_t* trainable,
+            float* nodes = nullptr, float* pairs = nullptr);
 
     // One shuffled pass over the sentences; w [size] must be the result of the last pass. Before the first pass it is
     // zero, or (c1 = hold = 0) prior weights w_0: then the penalty is c2 |w - w_0|^2.
@@ -99,6 +102,19 @@ class CrfSdca {
     };
     void restore(const StateView& state);
 
+    // What sentences remember of their last visits: with the caller's marginals and w, enough to go on after a change
+    // of the sentences.
+    struct Visits {
+        std::vector<float> change, loss, smaller; // [N]
+        std::vector<std::uint8_t> met;            // [N]
+    };
+    struct VisitsView {
+        std::span<const float> change, loss, smaller;
+        std::span<const std::uint8_t> met;
+    };
+    Visits visits() const;
+    void resume(const VisitsView& visits);
+
     // The same of an elastic net.
     struct Held {
         std::vector<float> sums; // u; empty if c1 = hold = 0
@@ -120,14 +136,22 @@ class CrfSdca {
 
     void hold_by(double hold);
     void start_at_gold();
-    void find_repeats();
-    double shared_length(std::int64_t n, const float* u, const float* d) const;
+    struct Repeats { // the features that tokens of a sentence share
+        std::int64_t from = -1; // first bound in shared_; -1: not found yet
+        std::int64_t groups = 0;
+    };
+    struct Use { // of a feature, for repeats()
+        std::int64_t sentence = -1; // that had the feature last
+        std::int32_t uses = 0, place = 0;
+    };
+    const Repeats& repeats(std::int64_t n);
+    double shared_length(std::int64_t n, const float* u, const float* d);
     double mean_square(std::int64_t n) const;
     float visit(std::int64_t n, const float* u);
     double total_change() const;
     double total_loss() const;
-    float* node_marginals(std::int64_t n) { return nodes_.data() + data_.begin(n) * shape_.S(); } // [T][S]
-    float* pair_marginals(std::int64_t n) { return pairs_.data() + n * shape_.Y * shape_.S(); }   // [Y][S]
+    float* node_marginals(std::int64_t n) { return nodes_ + data_.begin(n) * shape_.S(); } // [T][S]
+    float* pair_marginals(std::int64_t n) { return pairs_ + n * shape_.Y * shape_.S(); }   // [Y][S]
 
     const CrfShape& shape_;
     const CrfData& data_;
@@ -138,13 +162,15 @@ class CrfSdca {
     double moved_ = 0, held_ = 0; // of the last pass, if w is held
     CrfOracle<float> oracle_;
     CrfParts<float> parts_;      // d of the sentence
-    machine::AlignedVector<float> nodes_; // [T][S]     m by token
-    machine::AlignedVector<float> pairs_; // [N][Y][S]  m by sentence
+    machine::AlignedVector<float> own_nodes_, own_pairs_; // empty: the caller's
+    float* nodes_; // [T][S]     m by token
+    float* pairs_; // [N][Y][S]  m by sentence
     machine::AlignedVector<float> sums_;  // [size]     u; empty: w itself
     std::vector<Memory> memory_; // [N]
-    std::vector<std::int64_t> groups_; // [N+1]         bounds into shared_
-    std::vector<std::int32_t> repeated_; // [groups]    the feature of each
-    std::vector<std::int64_t> shared_; // [groups + 1]  bounds into tokens_, a group for each feature that a sentence repeats
+    std::vector<Repeats> repeats_; // [N]
+    std::vector<Use> uses_;        // [F], or empty before the first visit
+    std::vector<std::int64_t> shared_; // bounds into tokens_: groups + 1 of a sentence, a group for each feature that it repeats
+    std::vector<std::int32_t> repeated_; // beside shared_: the feature of each group
     std::vector<std::int32_t> tokens_; // the positions that have it
     std::vector<float> values_;        // with these values; empty: all are 1
     std::vector<double> squares_;      // [T] sum of v^2 over the features of a token; empty: all values are 1
