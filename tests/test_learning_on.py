@@ -324,6 +324,79 @@ def test_a_correction_is_taken_back(held_out):
         tagger.forget(sentence(held_out, n))
 
 
+@pytest.mark.parametrize("source", ["memory", "file"])
+def test_the_last_correction_is_taken_back_exactly(held_out, tmp_path, source):
+    tagger = trained() if source == "memory" else reloaded(trained(), tmp_path / "m.chaff")
+    first, second = (sentence(held_out, n) for n in mistakes(tagger, held_out)[:2])
+    tagger.partial_fit(first)
+    tagger.save(tmp_path / "before.chaff")
+    tagger.partial_fit(second)
+    tagger.save(tmp_path / "taught.chaff")
+    tagger.forget(second)
+    tagger.save(tmp_path / "after.chaff")
+    assert (tmp_path / "after.chaff").read_bytes() == (tmp_path / "before.chaff").read_bytes()
+    assert (tmp_path / "taught.chaff").read_bytes() != (tmp_path / "before.chaff").read_bytes()
+    again = [tagger.partial_fit(second).model_, tagger.forget(second).partial_fit(second).model_]
+    for weights in ("unary", "pair"):
+        np.testing.assert_array_equal(*(getattr(model.weights, weights) for model in again))
+
+
+def test_forgetting_an_earlier_correction_keeps_the_later_one(held_out):
+    tagger = trained()
+    first, second = (sentence(held_out, n) for n in mistakes(tagger, held_out)[:2])
+    tagger.partial_fit(first).partial_fit(second).forget(first)
+    with pytest.raises(DataError, match="nothing to forget"):
+        tagger.forget(first)
+    tagger.forget(second)
+    assert tagger._memory.n_sentences == N
+
+
+def test_a_correction_leaves_the_memory_before_it_as_it_was(held_out):
+    tagger = trained()
+    lesson = sentence(held_out, mistakes(tagger, held_out)[0])
+    tagger.partial_fit(sentence(held_out, mistakes(tagger, held_out)[1]))
+    memory = tagger._memory
+    arrays = [*vars(memory.duals).values(), memory.summed.w]
+    copies = [array.copy() for array in arrays]
+    models = [twin(tagger).partial_fit(lesson).model_ for _ in range(2)]
+    for array, copied in zip(arrays, copies, strict=True):
+        np.testing.assert_array_equal(array, copied)
+    np.testing.assert_array_equal(*(model.weights.unary for model in models))
+
+
+def test_weights_kept_between_corrections_are_those_of_the_marginals(held_out, monkeypatch):
+    tagger, wrong = trained(), mistakes(trained(), held_out)
+    for n in wrong[:4]:
+        tagger.partial_fit(sentence(held_out, n))
+    memory = tagger._memory
+    kept, gold = memory.summed.w, np.eye(memory.shape.S, dtype=np.float32)[memory.y]
+    rows, w = memory.rows, np.zeros((memory.shape.F, memory.shape.S))
+    share = np.repeat(memory.weight, np.diff(rows.sentences))[:, None] * (gold - memory.duals.nodes)
+    np.add.at(w, rows.ids, np.repeat(share, np.diff(rows.ptr), axis=0) / (2 * memory.chosen.c2))
+    np.testing.assert_allclose(kept[: w.size].reshape(w.shape), w, atol=1e-4)
+    assert memory.summed.changes == 4
+    monkeypatch.setattr(crf_memory, "MOST_CHANGES", 5)
+    assert tagger.partial_fit(sentence(held_out, wrong[4]))._memory.summed is None
+
+
+def test_sentences_below_the_threshold_are_measured_but_do_not_move():
+    memory = trained()._memory
+    for quiet, moves in ((0.0, True), (np.inf, False)):
+        duals, w = memory._all_duals(), memory.summed.w.copy()
+        nodes = duals.nodes.copy()
+        rows, shape = memory.rows, memory.shape
+        problem = _core.CrfProblem(rows.sentences, rows.ptr, rows.ids, memory.y, shape.F, shape.Y)
+        learner = _core.CrfSdca(
+            problem, memory.chosen.c2, quiet=quiet, nodes=duals.nodes.ravel(), pairs=duals.pairs.ravel()
+        )
+        learner.resume(duals.change, duals.loss, duals.smaller, duals.met)
+        moved = learner.run(w).moved
+        assert moved > 0
+        assert np.isclose(learner.visits()[0].sum() / 2, moved)
+        assert np.array_equal(duals.nodes, nodes) != moves
+        assert np.array_equal(w, memory.summed.w) != moves
+
+
 def test_other_labels_of_a_known_sentence_take_the_place_of_the_old_ones():
     X, y = [["a", "b"], ["c", "b"]], [["A", "B"], ["A", "B"]]
     tagger = Tagger(Crf(c2=0.1), features=["w[0]", "w[-1]"]).fit(X, y)

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -61,6 +61,26 @@ def _refusal(recipe: str) -> ConfigError:
     )
 
 
+# The attributes that a lesson changes.
+LEARNT_STATE = ("model_", "history_", "fingerprint_", "trained_on_", "_memory", "_learnt", "_stepped")
+
+
+@dataclass(frozen=True)
+class Before:
+    """A tagger before its last lesson.
+
+    known: the number of sentences known then; the lesson added others, and replaced or reweighted none of them
+    state: its attributes
+    """
+
+    known: int
+    state: dict[str, Any]
+
+    def undoes(self, dropped: NDArray[np.bool_]) -> bool:
+        """Whether forgetting these sentences is undoing the lesson."""
+        return not dropped[: self.known].any() and bool(dropped[self.known :].all())
+
+
 class TagLearning(TagPredictions):
     """Incremental learning and forgetting."""
 
@@ -111,13 +131,22 @@ class TagLearning(TagPredictions):
         weight = sentence_weights(sample_weight, table)
         if weight is not None and (kept := counting(weight)) is not None:
             table, weight, right = table.taken(kept), weight[kept], right[kept]
+        known = learnt.weight
         change, learnt = learnt.taught(table, self.columns_, weight, right)
-        return self._changed(change, learnt, on_epoch, table.of_sentences(~right), table.n_sentences)
+        before = None
+        if change is not None and not change.dropped.any() and np.array_equal(change.weight, known):
+            before = Before(len(known), {name: getattr(self, name) for name in LEARNT_STATE})
+        self._changed(change, learnt, on_epoch, table.of_sentences(~right), table.n_sentences)
+        if change is not None:
+            self._before = before
+        return self
 
     def forget(self, X: Sentences, y: Sequence[Sequence[Any]] | None = None) -> Self:
         """Remove sentences from the training data, as if never learnt; if labels are given, only sentences with them.
 
-        A tagger loaded from a file can forget what it learnt since.
+        If these are the sentences that the last lesson added, and it changed no others, the tagger is again exactly as
+        before that lesson. Otherwise training continues without them, to within its tolerance. A tagger loaded from a
+        file can forget what it learnt since.
 
         >>> from chaffinch import Tagger
         >>> tagger = Tagger("crf", features=["w[0]"]).fit([["a", "b"]] * 3, [["A", "B"]] * 3)
@@ -134,6 +163,9 @@ class TagLearning(TagPredictions):
             raise DataError(
                 "expected sentences that were learnt, found none of them: there is nothing to forget"
             )
+        if self._before is not None and self._before.undoes(change.dropped):
+            vars(self).update(self._before.state, _before=None)
+            return self
         return self._changed(change, learnt, keep_going)
 
     def _remember(self) -> Learnt:
@@ -190,6 +222,7 @@ class TagLearning(TagPredictions):
             [self.fingerprint_], change.dropped, change.weight, learnt.texts[fresh], learnt.golds[fresh]
         )
         self.trained_on_ = {}  # unknown for a loaded model
+        self._before = None
         return self
 
     def _near(self, change: Change, learnt: Learnt, lesson: TokenTable | None, taught: int) -> Trained | None:

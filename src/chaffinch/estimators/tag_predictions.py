@@ -75,6 +75,7 @@ class TagPredictions(Calibrated[TaggingModel]):
     rules_: tuple[Rule, ...] = ()  # in force
     _ruled: tuple[TaggingModel, TaggingModel] | None = None  # a model, and the same model under the rules
     _memory: Any = None  # of a recipe that learns incrementally; it is changed in place
+    _before: Any = None  # the tagger before its last lesson, so that the lesson can be taken back
 
     def with_rules(self, rules: Iterable[Rule]) -> Self:
         """The same tagger with answers that obey these rules; a saved file keeps the rules that name no tokens.
@@ -88,7 +89,7 @@ class TagPredictions(Calibrated[TaggingModel]):
         """
         made = type(self).__new__(type(self))
         vars(made).update(vars(self))
-        made._memory = None
+        made._memory = made._before = None
         made.rules = made.rules_ = tuple(rules)
         made._ruled = (self._fitted(), under_rules(self._fitted(), made.rules_))
         return made

@@ -157,7 +157,7 @@ class Tagger(TagLearning):
         self.config_, self.history_ = config, trained.history
         self.fingerprint_ = modelfile.fingerprint([cache.fingerprint])
         self.trained_on_ = {"sentences": cache.n_sentences, "tokens": cache.n_tokens}
-        self._memory = self._learnt = self._trained_on = None
+        self._memory = self._learnt = self._trained_on = self._before = None
         return self
 
     def _learn(
@@ -221,7 +221,7 @@ class Tagger(TagLearning):
         self.fingerprint_ = sentences_fingerprint(train)
         self.trained_on_ = {"sentences": train.n_sentences, "tokens": train.n_tokens}
         certain = task.soft is None and task.unknown is None and getattr(config, "start", None) is None
-        self._memory, self._learnt, self._stepped = trained.memory, None, 0
+        self._memory, self._learnt, self._before, self._stepped = trained.memory, None, None, 0
         self._trained_on = (train, task.weight) if certain else None
         return self
 

@@ -109,7 +109,12 @@ class Duals:
         """From the state of a :class:`CrfSdca`."""
         nodes, pairs, change, loss, smaller, _, counts, _ = state
         return cls(
-            nodes.reshape(-1, S), pairs.reshape(-1, Y, S), change, loss, smaller, (counts[:-2] >= 0).astype(np.uint8)
+            nodes.reshape(-1, S),
+            pairs.reshape(-1, Y, S),
+            change,
+            loss,
+            smaller,
+            (counts[:-2] >= 0).astype(np.uint8),
         )
 
     @classmethod
@@ -315,9 +320,7 @@ class CrfMemory:
         )
         n = len(self.duals.met)
         duals = self.duals.of_sentences(kept[:n], self.rows.sentences[: n + 1])
-        return replace(
-            self, rows=rows, y=self.y[tokens], weight=self.weight[kept], duals=duals, summed=None
-        )
+        return replace(self, rows=rows, y=self.y[tokens], weight=self.weight[kept], duals=duals, summed=None)
 
     def with_sentences(self, table: TokenTable, weight: NDArray[np.float32], threads: int) -> "CrfMemory":
         """The same with further sentences at their gold labels; new features and labels are added."""
@@ -383,6 +386,10 @@ class CrfMemory:
             values=self.rows.values,
         )
         duals = self._all_duals()
+        w = self._first_weights() if self.summed is None else self.summed.grown(self.shape)
+        objective = float(duals.loss.sum())  # at least: weights to be summed have a penalty too
+        if self.summed is not None:
+            objective += c2 * float(np.vdot(w, w))
         learner = CrfSdca(
             problem,
             c2,
@@ -390,16 +397,14 @@ class CrfMemory:
             skip_quiet=False,
             seed=self.seed + 1,
             factor=FACTOR,
-            quiet=QUIET * 2 * TOGETHER * GAP * float(duals.loss.sum()) / self.n_sentences,
+            quiet=QUIET * 2 * TOGETHER * GAP * objective / self.n_sentences,
             nodes=duals.nodes.ravel(),
             pairs=duals.pairs.ravel(),
         )
         learner.resume(duals.change, duals.loss, duals.smaller, duals.met)
+        changes = 0 if self.summed is None else self.summed.changes + 1
         if self.summed is None:
-            w, changes = self._first_weights(), 0
             learner.add_weights(w)
-        else:
-            w, changes = self.summed.grown(self.shape), self.summed.changes + 1
         fresh = np.flatnonzero(duals.met == 0)
         if len(fresh) <= max(1, MOST_FRESH * self.n_sentences):
             learner.settle(fresh, FIRST_VISITS, w)

@@ -29,6 +29,7 @@ from chaffinch.text.table import TokenTable
 FORGOTTEN = (
     "_memory",
     "_learnt",
+    "_before",
     "_trained_on",
     "_lessons",
     "_rows",
