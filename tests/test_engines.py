@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import socket
 import subprocess
 import sys
 import time
@@ -140,6 +141,34 @@ def test_a_cluster_that_does_not_start_is_an_error(monkeypatch):
         engine_named("ray").broadcast(1)
 
 
+@pytest.mark.parametrize("scheme", ["", "ray://"])
+def test_a_cluster_that_nobody_runs_is_an_error_at_once(monkeypatch, scheme):
+    """Ray itself waits for minutes."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound, so nobody else has it, and not listening
+        address = f"{scheme}127.0.0.1:{taken.getsockname()[1]}"
+        monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False))
+        monkeypatch.setenv("RAY_ADDRESS", address)
+        with pytest.raises(
+            EngineError, match=rf"no Ray cluster answers at {address}: .*refused; RAY_ADDRESS names"
+        ):
+            engine_named("ray").broadcast(1)
+
+
+@pytest.mark.parametrize("address", [None, "1.2.3.4"])  # without a port: a name that only Ray knows
+def test_more_workers_than_cores_are_an_error_that_names_both(monkeypatch, address):
+    fake = SimpleNamespace(
+        is_initialized=lambda: False, init=lambda **_: None, cluster_resources=lambda: {"CPU": 2.0}
+    )
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    engine = ray_engine.RayEngine(64, address, patience=0.3)
+    with pytest.raises(
+        EngineError, match=r"64 workers need 64 CPU, and the cluster has 2; .*at most 2 workers"
+    ):
+        engine.broadcast(1)
+
+
 class FakeRay:
     """As much of Ray as ``map`` calls; the first task of the shard ``stuck`` never ends."""
 
@@ -189,6 +218,49 @@ def test_a_late_task_is_given_to_a_second_worker_and_counts_once(monkeypatch):
     assert given.count(3) == 2
     assert all(given.count(n) <= 2 for n in range(6))
     assert [ref[2][1] for ref in fake.cancelled if ref[2][1] == 3] == [3]
+
+
+class LosingRay:
+    """As much of Ray as the start of actors calls; the first ``lost`` actors are put on a dead node."""
+
+    exceptions = SimpleNamespace(RayError=OSError)
+
+    def __init__(self, lost):
+        self.lost, self.started = lost, 0
+
+    def available_resources(self):
+        return {"CPU": 2}  # as Ray says until it has noticed the loss
+
+    cluster_resources = available_resources
+
+    def remote(self, **_):
+        return lambda kind: SimpleNamespace(remote=self.start)
+
+    def start(self):
+        self.started += 1
+        number = self.started
+        return SimpleNamespace(ready=SimpleNamespace(remote=lambda: number))
+
+    def wait(self, references, timeout):
+        return references, []
+
+    def get(self, reference):
+        if reference <= self.lost:
+            raise OSError("the actor died")
+
+    def kill(self, actor):
+        raise AssertionError("nothing is left to be ended")
+
+
+def test_workers_are_started_again_if_all_were_put_on_a_lost_node(monkeypatch):
+    monkeypatch.setattr(ray_engine, "PAUSE", 0.0)
+    engine = ray_engine.RayEngine()
+    fake = LosingRay(lost=5)
+    engine._gather(fake, 2)
+    assert fake.started == 6
+    assert len(engine._actors) == 1
+    with pytest.raises(EngineError, match=r"no worker could start within 0\.1 s: a task needs 1 CPU"):
+        ray_engine.RayEngine(patience=0.1)._gather(LosingRay(lost=10**9), 2)
 
 
 @pytest.mark.parametrize("engine", ["threads", "processes"])

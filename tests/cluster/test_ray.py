@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pyarrow
 import pytest
+from pyarrow import parquet
 
-from chaffinch import Tagger, load
+from chaffinch import Classifier, Tagger
 from chaffinch.engines import InProcess
-from chaffinch.engines.arrow import ArrowPredictor
 from chaffinch.engines.engine import EngineError
 from chaffinch.engines.prediction import FilePrediction, digest_of, predict_files
 from chaffinch.engines.ray_engine import RayEngine
@@ -207,10 +207,24 @@ def test_too_few_resources_are_an_error(cluster, tmp_path):
     ray.get(holding)
 
 
-def test_dask_maps_the_predictor_over_partitions(model):
+def test_the_documented_recipe_of_dask_gives_the_answers_of_the_model(tmp_path, monkeypatch):
     dask = pytest.importorskip("dask")
-    predictor = ArrowPredictor(str(model), "tokens", "tags")
-    parts = [pyarrow.table({"tokens": WORDS[:n]}) for n in (1, 2, 3)]
-    found = dask.compute(*[dask.delayed(predictor)(part) for part in parts], scheduler="processes")
-    expected = [list(tags) for tags in load(model).predict(WORDS)]
-    assert [table.column("tags").to_pylist() for table in found] == [expected[:n] for n in (1, 2, 3)]
+    pytest.importorskip("dask.dataframe")
+    texts = ["good food", "very good", "bad soup", "awful"] * 4
+    trained = Classifier("ridge", choose=False, calibrate=False).fit(texts, ["+", "+", "-", "-"] * 4)
+    trained.save(tmp_path / "stars.chaff")
+    (tmp_path / "in").mkdir()
+    for n in range(2):
+        parquet.write_table(
+            pyarrow.table({"id": [0, 1, 2], "text": texts[n : n + 3]}), tmp_path / f"in/{n}.parquet"
+        )
+    page = (Path(__file__).parents[2] / "docs" / "scale.md").read_text(encoding="utf-8")
+    recipe = page.partition("# Dask\n")[2].partition("# Spark\n")[0]
+    monkeypatch.chdir(tmp_path)
+    made = {}
+    exec(recipe, made)
+    with dask.config.set(scheduler="processes"):
+        found = made["answered"].compute()
+    assert list(found.columns) == ["id", "text", "prediction"]
+    assert found["text"].tolist() == texts[:3] + texts[1:4]
+    assert found["prediction"].tolist() == [str(y) for y in trained.predict(found["text"].tolist())]

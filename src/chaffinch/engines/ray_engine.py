@@ -7,6 +7,8 @@ the shards of an actor that is lost go to the others, which read them from their
 the nodes: the folders must be the same on all of them.
 """
 
+import os
+import socket
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,7 +21,11 @@ from chaffinch.engines.engine import EngineError, Holding, Job
 from chaffinch.errors import missing_extra
 from chaffinch.learners.shards import Term, TreeSum, Work, summed_nodes
 
-PATIENCE = 60.0  # seconds without any worker
+PATIENCE = (
+    45.0  # seconds without any worker; with the time in which Ray notices lost nodes, less than a minute
+)
+PAUSE = 1.0  # seconds between two attempts to start a worker
+REACHED = 20.0  # seconds to reach the head node
 AHEAD = 2  # tasks in flight per core
 RETRIES = 5  # of a task whose node was lost
 LATE = 5.0  # an actor is given up if its answer takes this many seconds and LATE_TIMES the time of all others
@@ -41,6 +47,8 @@ class RayEngine:
         self._actors: list[Any] = []
         self._owner: dict[int, Any] = {}  # by the number of a shard
         self._key = ""
+        self._joined = True  # the cluster runs elsewhere, or was started before
+        self._checked = False  # it has as many cores as there are workers
 
     def map(self, job: Job, shards: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         """The results as they come."""
@@ -162,7 +170,14 @@ class RayEngine:
         if wanted <= 0:
             return
         kind = ray.remote(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD")(_Actor)
-        fresh = {actor.ready.remote(): actor for actor in (kind.remote() for _ in range(wanted))}
+        fresh: dict[Any, Any] = {}
+
+        def start() -> None:
+            actor = kind.remote()
+            fresh[actor.ready.remote()] = actor
+
+        for _ in range(wanted):
+            start()
         begun = time.monotonic()
         while fresh:
             done, _ = ray.wait(list(fresh), timeout=1.0)
@@ -175,6 +190,11 @@ class RayEngine:
                     continue
             if time.monotonic() - begun > self.patience:
                 break
+            if (
+                not fresh and not self._actors
+            ):  # their node is lost, which Ray notices late; another one may join
+                time.sleep(PAUSE)
+                start()
         for actor in fresh.values():  # their cores went to others
             _end(actor)
         if not self._actors:
@@ -198,6 +218,8 @@ class RayEngine:
         except ImportError:
             raise missing_extra("ray", "ray") from None
         if not ray.is_initialized():
+            address = self.address or os.environ.get("RAY_ADDRESS")
+            refuse_unreachable(address)
             try:
                 ray.init(
                     address=self.address, log_to_driver=False, logging_level="ERROR", include_dashboard=False
@@ -205,7 +227,22 @@ class RayEngine:
             except Exception as e:  # Ray raises no narrower one if a node does not start in time
                 told = (str(e).splitlines() or [type(e).__name__])[0]
                 raise EngineError(f"Ray could not be started or reached: {told}") from None
+            self._joined = address is not None
+        if not self._checked:
+            self._refuse_more_workers_than_cores(ray)
+            self._checked = True
         return ray
+
+    def _refuse_more_workers_than_cores(self, ray: Any) -> None:
+        """Raise if the cluster has fewer cores than workers were asked for; nodes may join within the patience."""
+        end = time.monotonic() + (self.patience if self._joined else 0.0)
+        while (cores := int(ray.cluster_resources().get("CPU", 0))) < self.workers:
+            if time.monotonic() >= end:
+                raise EngineError(
+                    f"{self.workers} workers need {self.workers} CPU, and the cluster has {cores}; add nodes, or ask "
+                    f"for at most {cores} workers (0: all cores)"
+                )
+            time.sleep(0.2)
 
     def _wait_for_a_core(self, ray: Any) -> None:
         """Raise if no task starts within the patience."""
@@ -245,6 +282,21 @@ class _Actor:
     ) -> dict[tuple[int, int], Term]:
         """The sum of its own shards, as far as they are neighbours."""
         return summed_nodes(work, self._holding.of(work.key), numbers, shards, K, given, threads=1)
+
+
+def refuse_unreachable(address: str | None) -> None:
+    """Raise at once if nothing listens at HOST:PORT, for which Ray would wait several minutes."""
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():  # this machine, or a name that Ray knows
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=REACHED).close()
+    except (OSError, OverflowError) as e:
+        told = getattr(e, "strerror", None) or e
+        raise EngineError(
+            f"no Ray cluster answers at {address}: {told}; RAY_ADDRESS names the head node and its port, such as "
+            "10.0.0.1:6379"
+        ) from None
 
 
 def _is_late(others: float, waited: float) -> bool:
