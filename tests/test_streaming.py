@@ -114,6 +114,11 @@ SLOW = {
         (b"the\ndog\n\n", b"the O"),
         (b"Ann\n\n", b"Ann B-PER"),
     ],
+    "texts csv": [
+        (b"text\ngood\n", b"text,"),
+        (b"bad soup\n", b"bad soup,-"),
+        (b"very good\n", b"very good,+"),
+    ],
     "texts text": [(b"good\n", b"text,"), (b"bad soup\n", b"bad soup,-"), (b"very good\n", b"very good,+")],
 }
 

@@ -57,8 +57,10 @@ def record_blocks(path: str | Path, format: str, text: str | None = None) -> Ite
         for content, row in arrow_blocks(path):
             yield RecordBlock(content, row, row)
         return
+    made = (
+        told_header(path, format).encode() if format in ROWS else b""
+    )  # before a pipe is opened for reading
     with reading(path) as stream:
-        made = told_header(path, format).encode() if format in ROWS else b""
         header, number, read = made, 1, 0
         for block in _cut(path, stream, format, made, text):
             read += len(block)
