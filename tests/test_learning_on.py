@@ -341,6 +341,19 @@ def test_the_last_correction_is_taken_back_exactly(held_out, tmp_path, source):
         np.testing.assert_array_equal(*(getattr(model.weights, weights) for model in again))
 
 
+@pytest.mark.parametrize("recipe", ["crf", "perceptron", "greedy", "memm"])
+def test_a_tagger_learns_on_after_its_first_correction_was_taken_back(recipe, held_out):
+    tagger = Tagger(recipe, folds=0, seed=1, threads=1).fit(part(0, 400))  # a crf without marginals
+    before, model = answers(tagger, held_out), tagger.model_
+    lesson = sentence(held_out, mistakes(tagger, held_out)[0])
+    tagger.partial_fit(lesson).forget(lesson)
+    assert tagger.model_ is model
+    assert answers(tagger, held_out) == before
+    taught = [tagger.partial_fit(lesson), Tagger(recipe, folds=0, seed=1, threads=1).fit(part(0, 400))]
+    taught[1].partial_fit(lesson)
+    assert answers(taught[0], held_out) == answers(taught[1], held_out)
+
+
 def test_forgetting_an_earlier_correction_keeps_the_later_one(held_out):
     tagger = trained()
     first, second = (sentence(held_out, n) for n in mistakes(tagger, held_out)[:2])

@@ -131,11 +131,12 @@ class TagLearning(TagPredictions):
         weight = sentence_weights(sample_weight, table)
         if weight is not None and (kept := counting(weight)) is not None:
             table, weight, right = table.taken(kept), weight[kept], right[kept]
-        known = learnt.weight
-        change, learnt = learnt.taught(table, self.columns_, weight, right)
+        known = learnt
+        change, learnt = known.taught(table, self.columns_, weight, right)
         before = None
-        if change is not None and not change.dropped.any() and np.array_equal(change.weight, known):
-            before = Before(len(known), {name: getattr(self, name) for name in LEARNT_STATE})
+        if change is not None and not change.dropped.any() and np.array_equal(change.weight, known.weight):
+            state = {name: getattr(self, name) for name in LEARNT_STATE}
+            before = Before(len(known.texts), {**state, "_learnt": known})
         self._changed(change, learnt, on_epoch, table.of_sentences(~right), table.n_sentences)
         if change is not None:
             self._before = before
