@@ -358,7 +358,7 @@ def test_the_documentation_lists_every_format_with_its_extensions() -> None:
     listed = {row.split("`")[1]: row.split("|")[2] for row in text.splitlines() if row.startswith("| `")}
     assert set(listed) == set(corpus.FORMATS)
     for name, extensions in listed.items():
-        assert {e for e in extensions.replace(",", "").split() if e[0] == "."} == set(
+        assert {e for e in extensions.replace(",", "").split() if e[0] in "._"} == set(
             corpus.FORMATS[name].extensions
         )
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from chaffinch import Classifier, kinds, load
 from chaffinch.active import simulate
+from chaffinch.corpus import FORMATS, token_rows
 from chaffinch.doctor import corpus_file
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.aligner import Aligner
@@ -16,6 +18,7 @@ from chaffinch.kinds import DOCUMENTS, KINDS, LINKS, LISTS, kind_of_corpus, kind
 from chaffinch.kinds.corpora import fingerprint, joined, size, taken
 from chaffinch.kinds.links import LinkKind
 from chaffinch.kinds.lists import ListKind, choice_tally
+from chaffinch.kinds.tags.output import format_of_spans
 from chaffinch.model.candidates import CandidateList
 from chaffinch.serve.answers import PlainAnswering, answering_of
 from chaffinch.serve.messages import Asked, Input
@@ -274,3 +277,14 @@ def test_a_flag_for_knobs_of_different_types_is_converted_by_the_chosen_recipe(f
     assert made.code == 0, made.err
     assert load(tmp_path / "m.chaff").config_.start == 0.5
     assert "start must be a number, got 'much'" in run(*asked, "--start", "much").err
+
+
+def test_tags_are_written_in_a_format_of_tokens_that_keeps_no_text(monkeypatch):
+    mine = replace(
+        token_rows.FORMAT, name="mine", extensions=(".mine",), carries=frozenset({"tokens", "columns"})
+    )
+    monkeypatch.setitem(FORMATS, "mine", mine)
+    assert format_of_spans(Path("out.mine")) is mine
+    monkeypatch.setitem(FORMATS, "mine", replace(mine, columns=("pos",)))
+    with pytest.raises(ConfigError, match="the format mine cannot hold tags"):
+        format_of_spans(Path("out.mine"))

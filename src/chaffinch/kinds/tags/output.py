@@ -250,8 +250,9 @@ def write_spans(
 
 
 def _holds_tags(format: Format) -> bool:
-    """Whether a format of texts holds tags of tokens as well."""
-    return {"text", "columns"} <= format.carries
+    """Whether a format of texts or of tokens holds tags."""
+    allowed = format.columns is None or LABEL in format.columns
+    return "columns" in format.carries and allowed and not format.carries.isdisjoint({"text", "tokens"})
 
 
 def is_conllu(path: Path, format: str | None = None) -> bool:
