@@ -240,6 +240,26 @@ def test_a_kind_without_a_class_in_the_server_gets_the_text_as_it_was_sent():
     ]
 
 
+class Rewriting(Echo):
+    """A kind whose models read another text, made of the one that was sent."""
+
+    def explain(self, model, asked):
+        return DOCUMENTS.explain(model, replace(asked, words=f"tea , {asked.words}"))
+
+
+def test_places_in_a_text_that_was_not_sent_are_left_out_of_its_explanation():
+    model = Classifier("ridge", calibrate=False).fit(["good tea", "bad tea"] * 3, ["+", "-"] * 3)
+    for kind, placed in ((Echo(), True), (Rewriting(), False)):
+        answering = answering_of(kind)
+        (row,) = answering.rows(model, Input(text="good cake"))
+        words = [group for group in answering.explained(model, row, None, None)["groups"] if group["word"]]
+        assert [row.text[g["start"] : g["end"]] == g["word"] for g in words if "start" in g] == (
+            [True] * len(words) if placed else []
+        )
+        assert words
+        assert all((group["at"] is not None) == placed for group in words)
+
+
 def test_a_kind_without_a_class_in_the_server_is_explained_by_its_own_explanation():
     texts, labels = ["good tea", "fine tea", "bad tea", "awful cake"], ["+", "+", "-", "-"]
     model, answering = Classifier("ridge", calibrate=False).fit(texts, labels), answering_of(Echo())

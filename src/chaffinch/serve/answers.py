@@ -221,7 +221,13 @@ class PlainAnswering(Answering):
         found = self._kind.explain(model, asked)[0]
         if not found.decisions:
             raise ConfigError("there is no decision to explain in this text")
-        return explained(found, found.decisions[0])
+        made = explained(found, found.decisions[0])
+        if list(found.words or row.words) != row.words or (not found.words and found.source != row.text):
+            for group in made["groups"]:  # places in another text, which the kind made of this one
+                group["at"] = None
+                group.pop("start", None)
+                group.pop("end", None)
+        return made
 
     def plain(self, answer: Any) -> Any:
         """Numbers, texts, lists and objects as they are; anything else as text."""
