@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from chaffinch import load
 from chaffinch.errors import DataError
 from chaffinch.kinds import kind_of_file
 from chaffinch.kinds.caching import cache_folder, corpus_blocks, estimate, source_of
+from chaffinch.kinds.requests import Needs
 from chaffinch.text.table import concatenated
 from commandline import Runner, run
 from forked import Forked
@@ -202,6 +204,16 @@ def test_an_estimate_is_told_before_a_large_file_is_trained_on(tmp_path: Path) -
     assert 0.1e9 < found.cached <= found.memory < 2e9
     assert found.seconds > 0
     assert "--cache DIR uses" in found.told(None)
+
+
+def test_the_estimate_leaves_out_rare_features_as_training_does() -> None:
+    needs = Needs(
+        memory=0, features=1, growth=1.0, weight_bytes=100, most=1_000, blocks=0, as_blocks=0, index_bytes=0
+    )
+    assert needs.cached(8, 1) == 800
+    assert needs.cached(20, 1) == 1_000
+    assert replace(needs, repeated=(1.0, 0.6, 0.4, 0.2)).cached(20, 1) == 880  # of counting
+    assert replace(needs, repeated=(1.0, 0.5, 0.4, 0.2)).cached(20, 1) == 1_000
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells the peak of a process")

@@ -421,20 +421,24 @@ def _rows(
         if name in own:
             raise DataError(f"a field is called {name!r}, which is the name of another column; rename it")
     yield own + names
+    known = set(names)
     for number, d in enumerate([] if first is None else chain([first], iterator), start=1):
-        unknown = next((name for name in d.fields if name not in names), None)
-        if unknown is not None:
+        if not known.issuperset(d.fields):
+            unknown = next(name for name in d.fields if name not in known)
             raise DataError(
                 f"document {number} has a field {unknown!r} that the header lacks: {', '.join(names)}"
             )
-        cells = d.fields | {"id": d.id}
-        label = [joined_labels(number, d.labels, separator)] if labelled else []
-        yield [*label, d.text, *(as_text(cells.get(name)) for name in names)]
+        row = [joined_labels(number, d.labels, separator), d.text] if labelled else [d.text]
+        for name in names:
+            cell = d.id if name == "id" else d.fields.get(name)
+            row.append(cell if isinstance(cell, str) else as_text(cell))
+        yield row
 
 
 def quoted_cell(cell: str) -> str:
     """A cell of CSV, quoted if it must be, or if it is empty or padded."""
-    if any(c in cell for c in ',"\n\r') or cell != cell.strip() or not cell:
+    special = "," in cell or '"' in cell or "\n" in cell or "\r" in cell  # one by one: each is a fast search
+    if special or cell != cell.strip() or not cell:
         return '"' + cell.replace('"', '""') + '"'
     return cell
 

@@ -223,6 +223,9 @@ def _telling(
     """The documents, one set of annotations each; after the last, warnings of what was left out and of agreement."""
     agreement = Agreement()
     for d in found:
+        if annotators == FIRST and not d.annotations:
+            yield d
+            continue
         agreement.add(d)
         yield decided(d, annotators)
     name = display_name(path)

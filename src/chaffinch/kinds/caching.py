@@ -181,5 +181,8 @@ def estimate(
 def _bytes(needs: Needs, times: float) -> tuple[float, float]:
     """Bytes of training in memory and from a cache, on ``times`` the data of the sample."""
     features = needs.features * min(times, needs.counted) ** needs.growth
-    memory = BASE + needs.first + needs.memory * times + 3 * needs.weight_bytes * features
-    return memory, min(memory, BASE + needs.cached(features, times))
+    each = 3 * needs.weight_bytes if needs.in_memory is None else needs.in_memory
+    memory = BASE + needs.first + needs.memory * times + each * features
+    cached = BASE + needs.cached(features, times)
+    # The tables of perceptrons are copied in training from a cache, which may take more than training in memory.
+    return memory, cached if needs.in_memory is not None else min(memory, cached)

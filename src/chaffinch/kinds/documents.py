@@ -305,7 +305,7 @@ class DocumentKind(Kind, TextLabels):
                     answer = names if model.model_.several else names[0] if names else None
                     put(known | {"text": document.text, PREDICTION: answer, "labels": shares})
             return
-        sure = [round(float(row.max()), 4) for row in p]
+        sure = [round(most, 4) for most in p.max(axis=1).tolist()]
         if written in TOOLS:
             write_for_tools(documents, given, sure, asked.output, written)
             return

@@ -59,6 +59,10 @@ class TrainRequest:
         return {name: getattr(self, name) for name in READER_FLAGS if getattr(self, name) is not None}
 
 
+COUNTING = 44  # bytes of a feature while features are counted
+INDEXED = 24  # bytes of a feature in an index of n-grams
+
+
 @dataclass(frozen=True)
 class Needs:
     """The memory and time that training on a sample needs.
@@ -67,6 +71,10 @@ class Needs:
     features:     their number in the sample     growth: the exponent of its growth with the size of the data
     counted:      maximum multiple of the sample on which features are counted
     weight_bytes: bytes per feature     most: maximum bytes of weights in training from a cache
+    index_bytes:  bytes per feature of the index
+    in_memory:    bytes per feature of training in memory; None: three times weight_bytes
+    repeated:     shares of the sample's features that occur at least once, twice ...: if the weights are too many for a
+                  cache, the rarest are left out; empty: the maximum number stays
     blocks:       maximum bytes of the blocks that training from a cache holds in memory at a time
     as_blocks:    bytes of the sample as such blocks
     passes:       cost of a whole training on the sample, as a multiple of the trial
@@ -97,6 +105,9 @@ class Needs:
     first: float = 0.0
     larger: "Needs | None" = None
     beside: float = 0.0
+    index_bytes: int = INDEXED
+    in_memory: float | None = None
+    repeated: tuple[float, ...] = ()
 
     def seconds(self, spent: float) -> float:
         """CPU seconds of a training on the sample, given those of the trial."""
@@ -108,18 +119,17 @@ class Needs:
         Features are counted first; then memory holds their index, their weights and the blocks.
         """
         weights = min(features * self.weight_bytes, self.most)
+        if weights < features * self.weight_bytes:
+            fewer = (features * self.weight_bytes * share for share in self.repeated)
+            weights = next((size for size in fewer if size <= self.most), weights)
         counted = min(times, self.counted)
         blocks = max(
             min(self.blocks, self.as_blocks * times),
             self.rows * counted + min(self.tried * counted, self.most_tried),
             self.chosen * times if times <= self.chosen_up_to else 0.0,
         )
-        held = weights + INDEXED * weights / self.weight_bytes + self.each * times
+        held = weights + self.index_bytes * weights / self.weight_bytes + self.each * times
         return self.first + max(COUNTING * features, blocks + held)
-
-
-COUNTING = 44  # bytes of a feature while features are counted
-INDEXED = 24  # bytes of a feature in an index
 
 
 class Restart(Exception):

@@ -26,9 +26,13 @@ from chaffinch.text.table import TokenTable, concatenated
 TRIAL: Any = Crf(
     optimiser="fast", passes=1, min_weight=0.0
 )  # shows how features grow and how long a pass takes
-BYTES_PER_TOKEN = 400  # of training in memory, besides the weights
+# Of training in memory, besides the weights: features, labels and the duals of a CRF.
+BYTES_PER_TOKEN, ONLINE_BYTES_PER_TOKEN = 1_000, 300
 BYTES_PER_ROW = 160  # of a token's features
+INDEXED = 38  # bytes of a feature in the index
 COPIED = 2  # the tables of a perceptron are in the core and outside it
+ONLINE_TABLES = 4  # of a perceptron in memory: weights, their sums, the average, and the scorer's weights
+MOST_DROPPED = 64  # the largest count in the shares of features that repeat
 
 
 def needs_of_sentences(
@@ -51,17 +55,23 @@ def needs_of_sentences(
     fewer, more = (model.encoder.n_features for model in models)
     growth = np.log(max(more, 2) / max(fewer, 1)) / np.log(whole.n_tokens / max(half.n_tokens, 1))
     Y = len(models[1].labels.inner)
-    copies = COPIED * TABLES if online else 1  # of the size of the weights
-    row = 4 * copies * CrfLayout(1, Y).S
+    table = 4 * CrfLayout(1, Y).S
+    row = table * (COPIED * TABLES if online else 1)
+    counts = models[1].encoder.features.counts()
     return Needs(
-        memory=BYTES_PER_TOKEN * whole.n_tokens,
+        memory=(ONLINE_BYTES_PER_TOKEN if online else BYTES_PER_TOKEN) * whole.n_tokens,
         features=more,
         growth=float(np.clip(growth, 0.0, 1.0)),
         weight_bytes=row,
         most=MOST_WEIGHT_BYTES * (COPIED if online else 1),
-        blocks=2 * MIXED * TOKENS * BYTES_PER_ROW + KEPT_BYTES,
+        blocks=3 * MIXED * TOKENS * BYTES_PER_ROW + KEPT_BYTES,  # a mixture, the next one and its pieces
         as_blocks=3 * BYTES_PER_ROW * whole.n_tokens,
         passes=passes / 1.5,
+        index_bytes=INDEXED,
+        in_memory=table * ONLINE_TABLES + INDEXED if online else None,
+        repeated=tuple(float(np.mean(counts >= c)) for c in range(1, MOST_DROPPED + 1))
+        if len(counts)
+        else (),
     )
 
 
