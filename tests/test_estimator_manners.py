@@ -8,6 +8,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_s
 from sklearn.pipeline import Pipeline
 
 from chaffinch import Aligner, Classifier, ConfigError, DataError, Parser, Reranker, Tagger, load, samples
+from chaffinch.errors import DataWarning
 from chaffinch.recipes import TAGGERS
 from chaffinch.recipes.hmm import Hmm
 from chaffinch.recipes.latent import LatentSvmTagger
@@ -116,6 +117,13 @@ def test_a_missing_token_is_refused(recipe, features, sentences):
     tagger = Tagger(recipe, features=features).fit(*sentences)
     with pytest.raises(DataError, match=r"expected .*strings, found .*None"):
         tagger.predict([["salt", None]])
+
+
+def test_labels_that_differ_only_in_spelling_are_said():
+    with pytest.warns(DataWarning, match="'spam' and 'Spam ' differ only"):
+        Classifier("nb").fit(["a b", "b c", "c d"], ["spam", "ham", "Spam "])
+    with pytest.warns(DataWarning, match=r"'NOUN'.* differ only"):
+        Tagger("hmm").fit([["a", "b"], ["b", "c"]], [["NOUN", "VERB"], ["noun", "VERB"]])
 
 
 def test_a_tagger_that_was_not_trained_says_so():

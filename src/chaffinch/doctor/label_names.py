@@ -1,7 +1,6 @@
 """Names of labels: rare, not in the training data, or look-alikes."""
 
-import unicodedata
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from chaffinch.corpus.brackets import plain_label
@@ -10,6 +9,7 @@ from chaffinch.doctor.finding import ERROR, HINT, WARNING, Finding, quoted, time
 from chaffinch.doctor.tag_schemes import spells_spans
 from chaffinch.text.binary_trees import nodes
 from chaffinch.text.document import LABEL, Document
+from chaffinch.text.label_names import look_alikes
 from chaffinch.text.schemes import OUTSIDE
 
 CHECK = "labels"
@@ -33,7 +33,7 @@ def label_names(files: Sequence[CorpusFile]) -> Iterator[Finding]:
     total = Counter[str]()
     for one in counts:
         total.update(one)
-    alike = _look_alikes(total)
+    alike = look_alikes(total)
     for label, usual in alike.items():
         f, n, t = first[label]
         what = f"the label {label!r} ({times(total[label])}, first here) looks like {usual!r} ({times(total[usual])})"
@@ -84,22 +84,3 @@ def _begins(tags: list[str], t: int) -> bool:
     """Whether a span begins here in a scheme without a letter for beginnings."""
     kind = tags[t].partition("-")[2]
     return t == 0 or tags[t - 1].partition("-")[2] != kind
-
-
-def _look_alikes(total: Counter[str]) -> dict[str, str]:
-    """Each label mapped to the most frequent one that differs only in case, width, spaces or dashes."""
-    groups: dict[str, list[str]] = defaultdict(list)
-    for label in total:
-        groups[_folded(label)].append(label)
-    found: dict[str, str] = {}
-    for group in groups.values():
-        usual = max(group, key=lambda label: total[label])
-        found |= {label: usual for label in group if label != usual}
-    return found
-
-
-def _folded(label: str) -> str:
-    """The label without case, width and kind of dash; single letters, as of handwriting, keep their case."""
-    plain = unicodedata.normalize("NFKC", label).strip()
-    plain = plain.casefold() if len(plain) > 1 else plain
-    return plain.replace("_", "-").replace(" ", "-") if plain.strip("_- ") else plain

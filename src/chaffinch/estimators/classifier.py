@@ -10,7 +10,7 @@ import numpy as np
 from chaffinch import modelfile
 from chaffinch.defaults.choice import DefaultChoice
 from chaffinch.defaults.documents import choose
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators.document_learning import DocumentLearning
 from chaffinch.estimators.documents import (
     counting,
@@ -45,6 +45,7 @@ from chaffinch.recipes.document_task import (
 )
 from chaffinch.recipes.partial_fit import Increment
 from chaffinch.recipes.text_features import TextFeatures
+from chaffinch.text.label_names import look_alike_remark
 from chaffinch.trust.confidence import Confidence
 
 # Repeated rows of numbers are merged up to this many rows; beyond, merging costs more than it saves.
@@ -189,6 +190,7 @@ class Classifier(DocumentLearning):
         with cached_documents(examples, folder, settings, source) as (cache, place):
             none = np.zeros(0, np.int32)
             labels = DocumentLabels(np.array(cache.labels), np.zeros(1, np.int64), none)
+            _say_look_alikes(labels)
             task = DocumentTask(
                 X=[],
                 text=True,
@@ -278,6 +280,7 @@ class Classifier(DocumentLearning):
             raise DataError(
                 "numbers beside the documents need texts as documents; join matrices into one instead"
             )
+        _say_look_alikes(labels)
         importance = importance_of(sample_weight, self.class_weight, labels, len(documents))
         if (importance <= 0).any():
             documents, labels, beside, importance = counting(documents, labels, beside, importance)
@@ -354,3 +357,9 @@ class Classifier(DocumentLearning):
         if not np.isin(labels.classes, task.labels.classes).any():
             raise DataError("no held-out document has a label that the training documents have")
         return documents, labels, beside
+
+
+def _say_look_alikes(labels: DocumentLabels) -> None:
+    remark = look_alike_remark([label for label in labels.classes.tolist() if isinstance(label, str)])
+    if remark is not None:
+        warn_about_data(remark)

@@ -38,6 +38,7 @@ from chaffinch.recipes.perceptron import MiraTagger, StructuredPerceptron
 from chaffinch.recipes.perceptron_blocks import train_online_blocks
 from chaffinch.search.label_rules import OF_TOKENS, Rule, RuleBook, rules_as_data, rules_of
 from chaffinch.text.document import LABEL
+from chaffinch.text.label_names import look_alike_remark
 from chaffinch.text.schemes import scheme_doubt
 from chaffinch.text.table import TokenTable
 
@@ -152,7 +153,7 @@ class Tagger(TagLearning):
         trained = train_blocks(task, config) if isinstance(config, Crf) else train_online_blocks(task, config)
         self.shards_ = None if trained.shards is None else trained.shards.as_dict()
         self.model_, self.confidence_, self.choice_ = trained.model, None, None
-        _say_doubt(self.classes_.tolist())
+        _say_doubts(self.classes_.tolist())
         self.rules_, self.columns_, self._features = rules, tuple(columns), self.features
         self.config_, self.history_ = config, trained.history
         self.fingerprint_ = modelfile.fingerprint([cache.fingerprint])
@@ -172,7 +173,7 @@ class Tagger(TagLearning):
         X = X if isinstance(X, TokenTable | Mapping) else sentences_of(X)
         given = None if y is None else given_labels(sentences_of(y))
         train = labelled(X, None if given is None else given.y)
-        _say_doubt(train.columns[LABEL].types)
+        _say_doubts(train.columns[LABEL].types)
         columns = [name for name in train.names if name != LABEL]
         rules = _checked_rules(self.rules, train)
         weight = sentence_weights(train.weight if sample_weight is None else sample_weight, train)
@@ -261,10 +262,11 @@ class Tagger(TagLearning):
         return Tags(estimator_type=None, target_tags=TargetTags(required=True))
 
 
-def _say_doubt(labels: Sequence[str]) -> None:
-    doubt = scheme_doubt([label for label in labels if label != UNKNOWN])
-    if doubt is not None:
-        warn_about_data(doubt)
+def _say_doubts(labels: Sequence[str]) -> None:
+    known = [label for label in labels if label != UNKNOWN]
+    for doubt in (scheme_doubt(known), look_alike_remark(known)):
+        if doubt is not None:
+            warn_about_data(doubt)
 
 
 def _calibration_folds(given: int | None, plan: TaggingPlan) -> int | None:
