@@ -16,10 +16,10 @@ from pathlib import Path
 
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.json_records import as_text
-from chaffinch.corpus.lines import BOM, LONGEST_LINE, decoded, empty_file, listed, shown
+from chaffinch.corpus.lines import BOM, ended_lines, listed, shown
 from chaffinch.corpus.losses import Losses
 from chaffinch.errors import ConfigError, DataError, warn_about_data
-from chaffinch.files import display_name, first_line, head, reading, writing_text
+from chaffinch.files import display_name, first_line, head, writing_text
 from chaffinch.knobs import knob
 from chaffinch.text.document import Document
 
@@ -165,7 +165,7 @@ def rows(
     name = display_name(path)
     tally = losses if losses is not None else Losses()
     csv.field_size_limit(LONGEST_FIELD)
-    lines, before = _ended_lines(path), first_line(path) - 1
+    lines, before = ended_lines(path), first_line(path) - 1
     if header:
         lines, before = chain([header], lines), before - 1
     if delimiter is None:
@@ -385,20 +385,6 @@ def _has_words(cell: str) -> bool:
 def _is_header(row: Sequence[str]) -> bool:
     """Whether a cell is a usual name of the text."""
     return any(cell.strip().lower() in TEXT_NAMES for cell in row)
-
-
-def _ended_lines(path: str | Path) -> Iterator[str]:
-    """The lines with their line ends: a quoted field may contain a line break."""
-    with reading(path) as stream:
-        before = number = first_line(path) - 1
-        while line := stream.readline(LONGEST_LINE + 2):
-            number += 1
-            if number == 1:
-                line = line.removeprefix(BOM)
-            text = decoded(path, number, line)
-            yield text + ("\r\n" if line.endswith(b"\r\n") else "\n")
-        if number == before:
-            raise empty_file(path)
 
 
 def _check_header(name: str, header: list[str]) -> None:

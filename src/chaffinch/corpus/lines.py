@@ -1,5 +1,6 @@
 """Text from bytes, line by line or whole: faults of encoding are reported here, with their line."""
 
+import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -22,18 +23,63 @@ def lines(path: str | Path) -> Iterator[tuple[int, str]]:
     order mark at the start is dropped. NUL bytes, broken UTF-8, a carriage return inside a line, a line over 8 MiB
     and an empty file are refused.
     """
-    before = number = first_line(path) - 1
+    for number, line in enumerate(ended_lines(path), first_line(path)):
+        text = line[: -2 if line.endswith("\r\n") else -1]
+        if "\r" in text:
+            raise carriage_return(path, number, text)
+        yield number, text
+
+
+def ended_lines(path: str | Path) -> Iterator[str]:
+    r"""The lines with their ends, ``\n`` or ``\r\n``; the same content is refused, but for carriage returns.
+
+    Bytes are decoded in chunks; only a chunk with a fault is read line by line, to name the line.
+    """
+    number = first_line(path) - 1
+    begun = False
     with reading(path) as stream:
-        while line := stream.readline(LONGEST_LINE + 2):
-            number += 1
-            if number == 1:
-                line = line.removeprefix(BOM)
-            text = decoded(path, number, line)
-            if "\r" in text:
-                raise carriage_return(path, number, text)
-            yield number, text
-    if number == before:
+        for chunk in _whole_lines(stream):
+            content = chunk if begun or number else chunk.removeprefix(BOM) or b"\n"
+            begun = True
+            text = _plain(content)
+            if text is not None:
+                number += content.count(b"\n")
+                yield from io.StringIO(text, newline="\n")
+                continue
+            for line in io.BytesIO(content):
+                number += 1
+                yield decoded(path, number, line) + ("\r\n" if line.endswith(b"\r\n") else "\n")
+    if not begun:
         raise empty_file(path)
+
+
+def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
+    """The bytes in chunks that end at line ends; a line over the limit is a chunk by itself, cut off."""
+    read = getattr(stream, "read1", None) or stream.read
+    held: list[bytes] = []
+    while more := read(CHUNK):
+        end = more.rfind(b"\n") + 1
+        if end:
+            yield b"".join([*held, more[:end]])
+            held = [more[end:]]
+        else:
+            held.append(more)
+            if sum(map(len, held)) > LONGEST_LINE + 1:
+                yield b"".join(held)
+                held = []
+    if rest := b"".join(held):
+        yield rest
+
+
+def _plain(content: bytes) -> str | None:
+    """A chunk of lines as text, its last line ended; None if a line of it may be refused."""
+    if b"\0" in content or len(content) > LONGEST_LINE or content.endswith(b"\r"):
+        return None
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return None
+    return text if text.endswith("\n") else text + "\n"
 
 
 class Lookahead:
