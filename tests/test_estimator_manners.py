@@ -1,6 +1,7 @@
 """The contract of sequence estimators: lists in, lists out, and scikit-learn's tools work on them."""
 
 import inspect
+import pickle
 
 import pytest
 from sklearn.base import clone
@@ -124,6 +125,18 @@ def test_labels_that_differ_only_in_spelling_are_said():
         Classifier("nb").fit(["a b", "b c", "c d"], ["spam", "ham", "Spam "])
     with pytest.warns(DataWarning, match=r"'NOUN'.* differ only"):
         Tagger("hmm").fit([["a", "b"], ["b", "c"]], [["NOUN", "VERB"], ["noun", "VERB"]])
+
+
+class Louder(Tagger):
+    """A subclass without a task of its own."""
+
+
+def test_saving_a_subclass_that_is_loaded_as_its_base_is_said(sentences, tmp_path):
+    louder = Louder("hmm").fit(*sentences)
+    with pytest.warns(DataWarning, match="this Louder is loaded as Tagger"):
+        louder.save(tmp_path / "m.chaff")
+    assert type(load(tmp_path / "m.chaff")) is Tagger
+    assert type(pickle.loads(pickle.dumps(louder))) is Louder  # without a warning
 
 
 def test_a_tagger_that_was_not_trained_says_so():

@@ -342,6 +342,10 @@ def test_several_files_go_to_one_output_or_to_a_folder(models, tmp_path, run):  
         "text",
         *(f"{w} {n}" for n in range(3) for w in ("good", "bad")),
     ]
+    refused = run("predict", model, pattern, "-o", str(tmp_path / "out") + "/")
+    assert refused.code == 2
+    assert "make the folder for a file per input" in refused.err
+    assert not (tmp_path / "out").exists()
     (tmp_path / "out").mkdir()
     run("predict", model, pattern, "-o", str(tmp_path / "out"))
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["in0.csv", "in1.csv", "in2.csv"]

@@ -309,6 +309,17 @@ def _targets(
         targets = [output / path.name for path in inputs]
         if len(set(targets)) < len(targets) or any(str(path) == STDIO for path in inputs):
             raise ConfigError(f"{output}: a folder as output needs input files of different names")
+    elif (
+        len(inputs) > 1
+        and to_format is None
+        and not output.exists()
+        and not output.suffix
+        and not is_stream(output)
+    ):
+        raise ConfigError(
+            f"{output}: its name has no extension and it is no folder; make the folder for a file per input, or "
+            f"name one file for all answers, such as {output}.jsonl"
+        )
     else:
         folders = [path for path in inputs if path.is_dir()]
         if output.is_dir() and to_format != "brat" and folders and len(inputs) > 1:

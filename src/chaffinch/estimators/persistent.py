@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from chaffinch import modelfile
-from chaffinch.errors import ConfigError
+from chaffinch.errors import ConfigError, warn_about_data
 from chaffinch.estimators.loading import ESTIMATORS, SavedTask
 from chaffinch.estimators.pretrained import load_folder, push, save_folder
 from chaffinch.knobs import settings_of
@@ -22,6 +22,17 @@ from chaffinch.recipes import Recipes
 from chaffinch.trust.confidence import Confidence
 
 INNER = "recipe__"
+
+
+def _say_loading_class(estimator: Any) -> None:
+    """Warn that a subclass without a task of its own is loaded as its base."""
+    loading = ESTIMATORS[estimator.task]
+    own = type(estimator)
+    if own is not loading and own.__qualname__ != loading.__qualname__:
+        warn_about_data(
+            f"the file of this {own.__name__} is loaded as {loading.__name__}, without the methods of {own.__name__}; "
+            f'a class with a task of its own (task = "{own.__name__.lower()}") is loaded as itself'
+        )
 
 
 class SklearnParams:
@@ -110,11 +121,14 @@ class FilePickle:
         if self.__sklearn_is_fitted__():  # type: ignore[attr-defined]
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "model.chaff"
-                self.save(path)  # type: ignore[attr-defined]
+                self._write(path)
                 state["_file"] = path.read_bytes()
             records = vars(self).get("history_", [])
             state["history_"] = [dataclasses.replace(record, model=None) for record in records]
         return state
+
+    def _write(self, path: Path) -> None:
+        self.save(path)  # type: ignore[attr-defined]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         content = state.pop("_file", None)
@@ -174,6 +188,10 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
 
     def save(self, path: str | Path, *, scores: Mapping[str, float] | None = None) -> None:
         """Write the model to one file, which :func:`chaffinch.load` reads."""
+        _say_loading_class(self)
+        self._write(Path(path), scores)
+
+    def _write(self, path: Path, scores: Mapping[str, float] | None = None) -> None:
         packed = compressed(self._packed()) if self.compressed_ else self._packed()
         header = modelfile.Header(
             recipe=self.recipes.by_config(self.config_).name,
