@@ -38,6 +38,7 @@ class Format:
     columns:    the columns that it can hold; None: any
     blank:      whether it can hold a document without text and labels
     folder:     whether a folder is a corpus of this format; None: the format is a file
+    images:     its tokens are images, not words
     options:    a dataclass of knobs with the reader's options, from which commands derive their flags
     """
 
@@ -51,6 +52,7 @@ class Format:
     columns: tuple[str, ...] | None = None
     blank: bool = True
     folder: Callable[[Path], bool] | None = None
+    images: bool = False
 
     def __post_init__(self) -> None:
         unknown = self.carries - LAYERS

@@ -109,4 +109,5 @@ FORMAT = Format(
     looks_like=lambda name, start: name.endswith(".npz") and start.startswith(b"PK"),
     columns=(LABEL,),
     options=LetterOptions,
+    images=True,
 )

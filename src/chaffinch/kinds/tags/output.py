@@ -250,8 +250,8 @@ def write_spans(
 
 
 def _holds_tags(format: Format) -> bool:
-    """Whether a format of texts or of tokens holds tags."""
-    allowed = format.columns is None or LABEL in format.columns
+    """Whether a format of texts or of words holds tags."""
+    allowed = not format.images and (format.columns is None or LABEL in format.columns)
     return "columns" in format.carries and allowed and not format.carries.isdisjoint({"text", "tokens"})
 
 
