@@ -363,6 +363,20 @@ def test_ctrl_c_ends_training_with_code_130_and_no_file(tmp_path, recipe):
     assert set(os.listdir(tmp_path)) == before
 
 
+@pytest.mark.parametrize("step", ["kind_of_file", "refuse_strange_flags", "_train"])
+def test_ctrl_c_says_that_no_model_was_written_before_data_are_read_too(tmp_path, step):
+    (tmp_path / "train.tsv").write_text("a\tX\n\n")
+    code = (
+        "import chaffinch.cli.train as train\n"
+        "def stop(*_): raise KeyboardInterrupt\n"
+        f"train.{step} = stop\n"
+        "from chaffinch.__main__ import main; main()"
+    )
+    command = [sys.executable, "-c", code, "train", "train.tsv", "-o", "m.chaffinch"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (130, "chaffinch: interrupted: m.chaffinch was not written\n")
+
+
 @pytest.mark.parametrize("module", ["chaffinch.cli", "chaffinch.errors", "typer", "typer.core"])
 def test_ctrl_c_while_the_command_line_is_imported_is_one_sentence(module):
     code = (

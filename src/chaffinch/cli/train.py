@@ -203,8 +203,6 @@ def command(
     for path in (model, report):
         if path is not None:
             refuse_unwritable(path)
-    with if_interrupted(not_written(model)):
-        kind = kind_of_file(data[0], recipe, from_format)
     asked = TrainRequest(
         data=data,
         model=model,
@@ -236,21 +234,27 @@ def command(
         shards=shards,
         settings=settings or {},
     )
+    with if_interrupted(_kept(asked)):
+        _train_as_asked(asked)
+
+
+def _train_as_asked(asked: TrainRequest) -> None:
+    """Train in this process or on an engine; combinations of flags that mean nothing are refused first."""
+    kind = kind_of_file(asked.data[0], asked.recipe, asked.from_format)
     refuse_strange_flags(kind, asked)
-    if engine is None:
-        if workers or shards:
+    if asked.engine is None:
+        if asked.workers or asked.shards:
             raise ConfigError("--workers and --shards need --engine")
-        with if_interrupted(_kept(asked)):
-            _train(kind, asked)
+        _train(kind, asked)
         return
-    if compare or max_size or self_train:
+    if asked.compare or asked.max_size or asked.self_train:
         raise ConfigError("--engine cannot be combined with --compare, --max-size or --self-train")
-    if (remark := _remark_on_size(sum(path.stat().st_size for path in data if path.is_file()))) is not None:
+    size = sum(path.stat().st_size for path in asked.data if path.is_file())
+    if (remark := _remark_on_size(size)) is not None:
         warn_about_data(remark)
-    with (
-        if_interrupted(_kept(asked)),
-        _training_in_shards(engine, model, workers=workers, shards=shards, threads=threads) as sharding,
-    ):
+    with _training_in_shards(
+        asked.engine, asked.model, workers=asked.workers, shards=asked.shards, threads=asked.threads
+    ) as sharding:
         _train(kind, asked, sharding)
 
 
