@@ -142,6 +142,59 @@ def test_a_tag_that_is_not_a_number_is_refused_with_its_place() -> None:
         Tagger("hmm").fit(SENTENCES, [TAGS[0], ["D", NAN], TAGS[2]])
 
 
+@pytest.mark.parametrize("made", [list, series, arrow, polars, generator, objects])
+def test_a_missing_sentence_is_refused_with_its_row(made: Callable[[list], Any]) -> None:
+    for n in range(3):
+        X, y = ([*side[:n], None, *side[n + 1 :]] for side in (SENTENCES, TAGS))
+        with pytest.raises(
+            DataError, match=f"sentence {n + 1} is missing: expected a list of tokens, got None"
+        ):
+            Tagger("hmm").fit(made(X), TAGS)
+        with pytest.raises(
+            DataError, match=f"sentence {n + 1} is missing: expected a list of labels, got None"
+        ):
+            Tagger("hmm").fit(SENTENCES, made(y))
+        with pytest.raises(DataError, match=f"sentence {n + 1} is missing"):
+            Tagger("hmm").fit(SENTENCES, TAGS).predict(made(X))
+        with pytest.raises(DataError, match=f"sentence {n + 1} is missing"):
+            Tagger("hmm").fit({"w": made(X), "pos": TAGS}, TAGS)
+
+
+def test_a_token_that_is_no_string_is_refused_with_its_place() -> None:
+    with pytest.raises(DataError, match=r"found None \(token 2 of sentence 2\)"):
+        Tagger("hmm").fit([SENTENCES[0], ["a", None], SENTENCES[2]], TAGS)
+
+
+def test_errors_in_a_stream_of_sentences_count_from_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chaffinch.estimators.streams.BATCH", 2)
+    pyarrow = pytest.importorskip("pyarrow")
+
+    def refused(X: list, y: list) -> str:
+        table = pyarrow.table({"tokens": X, "tags": y})
+        said = set()
+        for stream in (iter(zip(X, y, strict=True)), table.to_reader(max_chunksize=1)):
+            with pytest.raises(DataError) as error:
+                Tagger("crf").fit(stream)
+            said.add(str(error.value))
+        (one,) = said
+        return one
+
+    before, labels = SENTENCES * 3, TAGS * 3
+    assert "sentence 10 is missing: expected a list of tokens" in refused([*before, None], [*labels, ["D"]])
+    assert "sentence 10 is missing: expected a list of labels" in refused([*before, ["a"]], [*labels, None])
+    assert refused([*before, ["a"]], [*labels, ["D", "N"]]) == "sentence 10 has 1 tokens and 2 labels"
+    assert "found None (token 2 of sentence 10)" in refused([*before, ["a", None]], [*labels, ["D", "N"]])
+    assert refused([*before, ["a"]], [*labels, [None]]).startswith("sentence 10: a stream")
+
+
+def test_errors_in_a_stream_of_documents_count_from_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chaffinch.estimators.streamed_documents.BATCH", 2)
+    for text, label in ((None, "+"), ("good tea", None)):
+        stream = iter([*zip(TEXTS, LABELS, strict=True), (text, label)])
+        with pytest.raises(DataError, match="document 5: expected a stream of texts with one label each"):
+            Classifier().fit(stream)
+
+
 def test_whole_numbers_as_tags_are_learned_as_strings_and_said() -> None:
     with pytest.warns(DataWarning, match="whole numbers"):
         tagger = Tagger("hmm").fit(SENTENCES, [[0, 1, 2], np.array([0, 1]), [1, 2]])

@@ -23,6 +23,7 @@ from chaffinch.text.attributes import ATTRIBUTES
 from chaffinch.text.document import LABEL, WORD
 from chaffinch.text.table import TokenTable
 
+_ROW_TYPES = frozenset((list, tuple))
 WORD_NAMES = (WORD, "tokens", "words")  # names of the column of words in a frame
 
 # A table; sentences of tokens, which are words, tuples of a word and further columns, or a user's features (dicts,
@@ -30,11 +31,14 @@ WORD_NAMES = (WORD, "tokens", "words")  # names of the column of words in a fram
 Sentences: TypeAlias = "TokenTable | Sequence[Sequence[Any]] | Mapping[str, Sequence[Sequence[str]]]"
 
 
-def table_of(X: Sentences, columns: Sequence[str], needed: Sequence[str] | None = None) -> TokenTable:
+def table_of(
+    X: Sentences, columns: Sequence[str], needed: Sequence[str] | None = None, first: int = 1
+) -> TokenTable:
     """The sentences as a table.
 
     columns: the names of the columns if tokens are tuples, the word first
     needed:  the columns that the result must have; None: all of them
+    first:   the number of the first sentence in messages
 
     >>> table_of([["a", "b"]], ["w"]).lists("w")
     [['a', 'b']]
@@ -50,22 +54,24 @@ def table_of(X: Sentences, columns: Sequence[str], needed: Sequence[str] | None 
     elif isinstance(X, Mapping):
         given = TokenTable.over_lists({name: sentences_of(rows) for name, rows in X.items()})
     else:
-        rows = sentences_of(X)
+        rows = sentences_of(X, first=first)
         if isinstance(rows, str) or not isinstance(rows, Sequence):
             raise DataError(f"expected a list of sentences, got {type(X).__name__}")
         if not rows:
             return TokenTable.over_lists({name: [] for name in wanted})
-        given = _from_rows(rows, columns)
+        given = _from_rows(rows, columns, first)
     if [name for name in wanted if name not in given.names]:
         have = ", ".join(given.names)
         raise DataError(f"expected the columns {', '.join(wanted)}; the input has {have}")
     return given
 
 
-def sentences_of(X: Any) -> Any:
+def sentences_of(X: Any, holds: str = "tokens", first: int = 1) -> Any:
     """Sentences as a list of lists or tuples, from generators, Series and columns of Arrow, polars and arrays.
 
     A frame with one column gives that column; a frame with several gives lists by column, the words as ``w``.
+
+    holds: what the lists hold, for messages     first: the number of the first sentence in messages
     """
     if is_frame(X):
         columns = frame_columns(X)
@@ -79,9 +85,20 @@ def sentences_of(X: Any) -> Any:
         others = {name: sentences_of(column) for name, column in columns.items() if name != words}
         return {WORD: sentences_of(columns[words]), **others}
     rows = X if isinstance(X, list) else listed(X)
+    if isinstance(rows, list) and not _ROW_TYPES.issuperset(map(type, rows)):
+        _refuse_missing_rows(rows, holds, first)
     if isinstance(rows, list) and rows and not isinstance(rows[0], list | tuple | str):
         return [listed(row) for row in rows]
     return rows
+
+
+def _refuse_missing_rows(rows: Sequence[Any], holds: str, first: int) -> None:
+    """Raise for a sentence that is null in its column, and name it."""
+    for n, row in enumerate(rows, first):
+        if is_missing(row):
+            raise DataError(
+                f"sentence {n:,} is missing: expected a list of {holds}, got {row}; leave out rows without a list"
+            )
 
 
 def column_names(X: Sentences) -> list[str]:
@@ -156,7 +173,7 @@ def _are_strings(X: Sequence[Sequence[Any]], first: Any) -> bool:
     return any(isinstance(token, list) and len(token) != len(first) for sentence in X for token in sentence)
 
 
-def _from_rows(X: Sequence[Sequence[Any]], columns: Sequence[str]) -> TokenTable:
+def _from_rows(X: Sequence[Sequence[Any]], columns: Sequence[str], number: int) -> TokenTable:
     if list(columns) == [ATTRIBUTES]:
         token: Any = next((t for s in X for t in s), {})
         if isinstance(token, str):
@@ -164,24 +181,24 @@ def _from_rows(X: Sequence[Sequence[Any]], columns: Sequence[str]) -> TokenTable
         return TokenTable.over_lists({ATTRIBUTES: X})
     first = next((t for s in X for t in s), "")
     if isinstance(first, str):
-        for n, sentence in enumerate(X):
+        for n, sentence in enumerate(X, number):
             if isinstance(sentence, str):
-                raise DataError(f"sentence {n + 1} is a string, expected a list of tokens: {sentence[:40]!r}")
+                raise DataError(f"sentence {n:,} is a string, expected a list of tokens: {sentence[:40]!r}")
         try:
-            return TokenTable.over_lists({WORD: X if isinstance(X, list) else list(X)})
+            return TokenTable.over_lists({WORD: X if isinstance(X, list) else list(X)}, number)
         except TypeError as e:
             raise DataError(f"expected sentences of strings: {e}") from None
     width = len(columns)
     lists: list[list[list[str]]] = [[] for _ in range(width)]
-    for n, sentence in enumerate(X):
+    for n, sentence in enumerate(X, number):
         for token in sentence:
             if isinstance(token, str) or not isinstance(token, Sequence) or len(token) != width:
                 raise DataError(
-                    f"sentence {n + 1}: expected tokens of {width} columns ({', '.join(columns)}), got {token!r}"
+                    f"sentence {n:,}: expected tokens of {width} columns ({', '.join(columns)}), got {token!r}"
                 )
         for c in range(width):
             lists[c].append([token[c] for token in sentence])
-    return TokenTable.over_lists(dict(zip(columns, lists, strict=True)))
+    return TokenTable.over_lists(dict(zip(columns, lists, strict=True)), number)
 
 
 # Stands for None in a column of labels; it occurs in no corpus.
@@ -201,8 +218,10 @@ class GivenLabels:
     soft: tuple[tuple[str, ...], NDArray[np.float32]] | None = None
 
 
-def given_labels(y: Sequence[Sequence[Any]]) -> GivenLabels:
-    """Labels from strings, None, or mappings from label to probability.
+def given_labels(y: Any, first: int = 1) -> GivenLabels:
+    """Labels from strings, None, or mappings from label to probability, in lists or columns of any library.
+
+    first: the number of the first sentence in messages
 
     >>> given_labels([["A", None]]).y == [["A", UNKNOWN]]
     True
@@ -210,22 +229,23 @@ def given_labels(y: Sequence[Sequence[Any]]) -> GivenLabels:
     >>> given.y, given.soft[0], given.soft[1].tolist()
     ([['B', 'A']], ('A', 'B'), [[0.25, 0.75], [1.0, 0.0]])
     """
+    y = sentences_of(y, "labels", first)
     kinds = {type(label) for sentence in y for label in sentence}
     if kinds - {str, type(None)}:
-        y, kinds = _plain(y, kinds)
+        y, kinds = _plain(y, kinds, first)
     if any(issubclass(kind, Mapping) for kind in kinds):
-        return _soft(y)
+        return _soft(y, first)
     if type(None) in kinds:
         return GivenLabels([[UNKNOWN if label is None else label for label in s] for s in y], UNKNOWN)
     return GivenLabels(y if isinstance(y, list) else [list(sentence) for sentence in y])
 
 
-def _plain(y: Sequence[Sequence[Any]], kinds: set[type]) -> tuple[Any, set[type]]:
+def _plain(y: Sequence[Sequence[Any]], kinds: set[type], first: int) -> tuple[Any, set[type]]:
     """Labels as strings; NaN is refused with its place, whole numbers are converted with a warning."""
-    for n, sentence in enumerate(y, 1):
+    for n, sentence in enumerate(y, first):
         for t, label in enumerate(sentence, 1):
             if label is not None and is_missing(label):
-                raise DataError(f"y contains NaN: the label of token {t} of sentence {n} is {label}")
+                raise DataError(f"y contains NaN: the label of token {t} of sentence {n:,} is {label}")
     if not all(kind is type(None) or issubclass(kind, int | np.integer) for kind in kinds):
         return y, kinds
     warn_about_data("labels are whole numbers: they are learned and predicted as strings such as '0'")
@@ -233,18 +253,18 @@ def _plain(y: Sequence[Sequence[Any]], kinds: set[type]) -> tuple[Any, set[type]
     return made, {str, *(kinds & {type(None)})}
 
 
-def _soft(y: Sequence[Sequence[Any]]) -> GivenLabels:
+def _soft(y: Sequence[Sequence[Any]], first: int) -> GivenLabels:
     tokens: list[dict[str, float]] = []
-    for n, sentence in enumerate(y, 1):
+    for n, sentence in enumerate(y, first):
         for label in sentence:
             if label is None:
                 raise DataError(
-                    f"sentence {n}: expected a distribution for every token beside soft labels, got None"
+                    f"sentence {n:,}: expected a distribution for every token beside soft labels, got None"
                 )
             p = dict(label) if isinstance(label, Mapping) else {label: 1.0}
             total = sum(p.values())
             if not p or min(p.values()) < 0 or not abs(total - 1) < 1e-3:
-                raise DataError(f"sentence {n}: expected probabilities that add up to 1, got {label!r}")
+                raise DataError(f"sentence {n:,}: expected probabilities that add up to 1, got {label!r}")
             tokens.append(p)
     names = tuple(sorted({name for p in tokens for name in p}))
     place = {name: i for i, name in enumerate(names)}
@@ -264,8 +284,8 @@ def word_columns(columns: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in columns if name != ATTRIBUTES)
 
 
-def labelled(X: Sentences, y: Sequence[Sequence[str]] | None = None) -> TokenTable:
-    """Sentences and labels as one table."""
+def labelled(X: Sentences, y: Sequence[Sequence[str]] | None = None, first: int = 1) -> TokenTable:
+    """Sentences and labels as one table. first: the number of the first sentence in messages"""
     table = table_of(X, column_names(X))
     if y is None:
         if LABEL not in table.columns:
@@ -273,7 +293,7 @@ def labelled(X: Sentences, y: Sequence[Sequence[str]] | None = None) -> TokenTab
         return table
     labels = TokenTable.from_lists({LABEL: y if isinstance(y, list) else list(y)})
     if not np.array_equal(labels.ptr, table.ptr):
-        raise DataError(_length_difference(table, labels))
+        raise DataError(_length_difference(table, labels, first))
     if table.n_tokens == 0:
         raise DataError("expected at least one token to train on, got none")
     return dataclasses.replace(table, columns={**table.columns, LABEL: labels.columns[LABEL]})
@@ -282,7 +302,7 @@ def labelled(X: Sentences, y: Sequence[Sequence[str]] | None = None) -> TokenTab
 def held_out_sentences(X: Sentences, y: Sequence[Sequence[str]]) -> TokenTable:
     """Held-out sentences and their labels as one table."""
     X = X if isinstance(X, TokenTable | Mapping) else sentences_of(X)
-    return labelled(X, given_labels(sentences_of(y)).y)
+    return labelled(X, given_labels(y).y)
 
 
 def known_labels(X: Sentences, y: Sequence[Sequence[Any]] | None, columns: Sequence[str]) -> TokenTable:
@@ -292,7 +312,7 @@ def known_labels(X: Sentences, y: Sequence[Sequence[Any]] | None, columns: Seque
         if isinstance(X, TokenTable)
         else table_of(X if isinstance(X, Mapping) else sentences_of(X), columns)
     )
-    given = None if y is None else given_labels(sentences_of(y))
+    given = None if y is None else given_labels(y)
     if given is not None and (given.soft is not None or given.unknown is not None):
         raise ConfigError("partial_fit needs a known, certain label for every token")
     return labelled(X, None if given is None else given.y)
@@ -313,11 +333,11 @@ def soft_of(
     return tuple(labels[y] for y in seen.tolist()), np.ascontiguousarray(left[:, seen])
 
 
-def _length_difference(table: TokenTable, labels: TokenTable) -> str:
+def _length_difference(table: TokenTable, labels: TokenTable, first: int) -> str:
     if table.n_sentences != labels.n_sentences:
         return f"X has {table.n_sentences} sentences, y has {labels.n_sentences}"
     n = int(np.flatnonzero(np.diff(table.ptr) != np.diff(labels.ptr))[0])
-    return f"sentence {n + 1} has {np.diff(table.ptr)[n]} tokens and {np.diff(labels.ptr)[n]} labels"
+    return f"sentence {first + n:,} has {np.diff(table.ptr)[n]} tokens and {np.diff(labels.ptr)[n]} labels"
 
 
 def sentences_fingerprint(table: TokenTable) -> str:

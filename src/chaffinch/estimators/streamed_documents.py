@@ -161,14 +161,16 @@ def of_characters(features: TextFeatures | None) -> bool:
 def spool_all(examples: Iterable[tuple[Any, Any]], spool: TextSpool) -> None:
     """Write pairs of a text and its label to a spool."""
     coming = iter(examples)
+    before = 0
     while batch := list(islice(coming, BATCH)):
-        for text, label in batch:
+        for n, (text, label) in enumerate(batch, before + 1):
             if not isinstance(text, str) or not isinstance(label, str):
                 raise DataError(
-                    f"expected a stream of texts with one label each, both strings; found {text!r:.40} and "
-                    f"{label!r:.40}"
+                    f"document {n:,}: expected a stream of texts with one label each, both strings; found "
+                    f"{text!r:.40} and {label!r:.40}"
                 )
         spool.add([text for text, _ in batch], [label for _, label in batch])
+        before += len(batch)
     if len(spool) == 0:
         raise DataError("expected at least one document to train on, got none")
 

@@ -90,13 +90,18 @@ def sentence_tables(examples: Iterable[tuple[Any, Any]]) -> Iterator[TokenTable]
     """
     columns: Sequence[str] | None = None
     coming = iter(examples)
+    first = 1  # the number of the batch's first sentence
     while batch := list(islice(coming, BATCH)):
-        X = sentences_of([x for x, _ in batch])
+        X = sentences_of([x for x, _ in batch], first=first)
         columns = columns or column_names(X)
-        given = given_labels(sentences_of([y for _, y in batch]))
+        given = given_labels([y for _, y in batch], first)
         if given.soft is not None or given.unknown is not None:
-            raise DataError("a stream of examples needs a known label for every token")
-        yield labelled(table_of(X, columns), given.y)
+            uncertain = (n for n, (_, y) in enumerate(batch, first) if not all(isinstance(c, str) for c in y))
+            raise DataError(
+                f"sentence {next(uncertain):,}: a stream of examples needs a known label for every token"
+            )
+        yield labelled(table_of(X, columns, first=first), given.y, first)
+        first += len(batch)
 
 
 def fill_cache(path: Path, tables: Iterable[TokenTable], source: str = "") -> None:

@@ -271,7 +271,7 @@ class TagPredictions(Calibrated[TaggingModel]):
     def score(self, X: Sentences, y: Sequence[Sequence[str]] | None = None) -> float:
         """Token accuracy over the tokens with a known label."""
         X = X if isinstance(X, TokenTable | Mapping) else sentences_of(X)
-        gold = labelled(X, None if y is None else given_labels(sentences_of(y)).y)
+        gold = labelled(X, None if y is None else given_labels(y).y)
         model = self.answering()
         self._table(gold)
         place = {label: i for i, label in enumerate(model.labels.outer)}

@@ -171,7 +171,7 @@ class Tagger(TagLearning):
     ) -> "Tagger":
         config = self._config()
         X = X if isinstance(X, TokenTable | Mapping) else sentences_of(X)
-        given = None if y is None else given_labels(sentences_of(y))
+        given = None if y is None else given_labels(y)
         train = labelled(X, None if given is None else given.y)
         _say_doubts(train.columns[LABEL].types)
         columns = [name for name in train.names if name != LABEL]

@@ -38,10 +38,11 @@ _ROW_TYPES = frozenset((list, tuple))  # types of sentences with a length
 class ListColumns(Mapping[str, Column]):
     """Columns given as lists of strings; each is converted to ids on first use.
 
-    lists: the sentences of each column
+    lists: the sentences of each column     first: the number of the first sentence in messages
     """
 
-    def __init__(self, lists: Mapping[str, Sequence[Sequence[str]]]) -> None:
+    def __init__(self, lists: Mapping[str, Sequence[Sequence[str]]], first: int = 1) -> None:
+        self._first = first
         self.lists = {name: rows if isinstance(rows, list) else list(rows) for name, rows in lists.items()}
         self._made: dict[str, Column] = {}
 
@@ -51,7 +52,8 @@ class ListColumns(Mapping[str, Column]):
             try:
                 _, ids = interner.intern_nested(self.lists[name])
             except TypeError as e:
-                raise DataError(f"expected sentences of strings: {e}") from None
+                found = _strange_cell(self.lists[name], self._first) or f": {e}"
+                raise DataError(f"expected sentences of strings{found}") from None
             self._made[name] = Column(interner.strings(), ids)
         return self._made[name]
 
@@ -131,15 +133,17 @@ class TokenTable:
         return cls(ptr, made)
 
     @classmethod
-    def over_lists(cls, columns: Mapping[str, Sequence[Sequence[str]]]) -> "TokenTable":
+    def over_lists(cls, columns: Mapping[str, Sequence[Sequence[str]]], first: int = 1) -> "TokenTable":
         """The same table, but each column is converted to ids on first use; ``attributes`` holds own features.
+
+        first: the number of the first sentence in messages
 
         >>> TokenTable.over_lists({"w": [["a", "b", "a"], ["b"]]}).columns["w"].types
         ['a', 'b']
         """
         if ATTRIBUTES in columns:
             return cls._with_attributes(columns)
-        given = ListColumns(columns)
+        given = ListColumns(columns, first)
         lengths: list[int] | None = None
         for rows in given.lists.values():
             here = list(map(len, rows)) if _ROW_TYPES.issuperset(map(type, rows)) else None
@@ -289,6 +293,15 @@ def _group_ids(groups: list[str | None]) -> NDArray[np.int32] | None:
         return None
     changed = [group != before for before, group in pairwise([None, *groups])]
     return np.cumsum(changed, dtype=np.int32)
+
+
+def _strange_cell(rows: Sequence[Any], first: int) -> str | None:
+    """The end of an error that names the first token that is no string; None if all are strings."""
+    for n, row in enumerate(rows, first):
+        for number, cell in enumerate(row, 1):
+            if not isinstance(cell, str):
+                return f", found {cell!r:.40} (token {number} of sentence {n:,})"
+    return None
 
 
 def _shape_difference(first: str, ptr: NDArray[np.int64], name: str, bounds: NDArray[np.int64]) -> str:
