@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import chaffinch.model.ruled as ruled_module
 from chaffinch import Tagger, load
-from chaffinch.errors import ConfigError, DataError, ModelFileError
+from chaffinch.errors import ConfigError, DataError, DataWarning, ModelFileError
 from chaffinch.model.potentials import Additive, Pruned
 from chaffinch.model.ruled import FilteredModel, under_rules
 from chaffinch.recipes.crf_config import Crf
@@ -275,7 +275,10 @@ def test_a_file_keeps_the_rules_and_learning_on_keeps_them(taggers, tmp_path):
     read = load(tmp_path / "m.chaff")
     assert read.rules_ == (once("PER"),)  # a rule about tokens is about one input
     assert read.predict(words) == tagger.with_rules([once("PER")]).predict(words)
-    assert all(obeys([once("PER")], tags) for tags in read.partial_fit(X[:1], y[:1]).predict(words))
+    twice = next(n for n, tags in enumerate(y) if tags.count("B-PER") > 1)
+    with pytest.warns(DataWarning, match=r"1 of 1 sentences .* still wrong .* rules"):
+        read.partial_fit(X[twice : twice + 1], y[twice : twice + 1])
+    assert all(obeys([once("PER")], tags) for tags in read.predict(words))
 
 
 def test_a_file_with_damaged_rules_is_refused(taggers, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 import chaffinch
 from chaffinch import Tagger, _core, samples
 from chaffinch.corpus import read_table
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import ConfigError, DataError, DataWarning
 from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.recipes import TAGGERS, crf_memory
 from chaffinch.recipes.crf import Crf
@@ -378,6 +378,8 @@ def test_a_correction_leaves_the_memory_before_it_as_it_was(held_out):
 
 
 def test_weights_kept_between_corrections_are_those_of_the_marginals(held_out, monkeypatch):
+    never = np.zeros(1, bool)  # no weight doubles: weights are not summed again
+    monkeypatch.setattr(CrfMemory, "mistakes", lambda memory, *_: np.resize(never, memory.n_sentences))
     tagger, wrong = trained(), mistakes(trained(), held_out)
     for n in wrong[:4]:
         tagger.partial_fit(sentence(held_out, n))
@@ -419,6 +421,83 @@ def test_other_labels_of_a_known_sentence_take_the_place_of_the_old_ones():
     same.fit([["c", "b"], ["a", "b"]], [["A", "B"], ["B", "A"]])
     near = [np.concatenate(t.predict_marginals([["a", "b"], ["c", "b"]])) for t in (tagger, same)]
     np.testing.assert_allclose(*near, atol=0.02)
+
+
+@pytest.mark.parametrize("recipe", ["crf", "perceptron", "memm", "greedy"])
+def test_the_last_of_two_labellings_in_one_lesson_is_learnt_and_this_is_said(recipe):
+    tagger = Tagger(recipe, folds=0, seed=1, threads=1).fit(part(0, 300))
+    words = [("2", "CD"), ("cups", "NNS"), ("zyzzyva", "NN")]
+    first, last = ["QTY", "UNIT", "NAME"], ["QTY", "NAME", "UNIT"]
+    same = r"sentences 2 and 4 of this lesson are the same with different labels: the last of them is learnt"
+    with pytest.warns(DataWarning, match=same):
+        tagger.partial_fit(
+            [[("3", "CD")], words, [("4", "CD")], words],
+            [["QTY"], first, ["QTY"], last],
+            sample_weight=[0, 1, 0, 1],
+        )
+    assert tagger.predict([words]) == [last]
+    with pytest.raises(DataError, match="nothing to forget"):
+        tagger.forget([words], [first])
+
+
+@pytest.mark.parametrize("size", [300, 600])  # without and with marginals
+def test_a_correction_of_a_crf_that_contradicts_its_training_data_is_right_at_once(size, held_out):
+    train, fitted = part(0, size), Tagger("crf", folds=0, seed=1, threads=1).fit(part(0, size))
+    score = fitted.score(held_out)
+    for n in (6, 36):
+        given = [list(zip(train.lists("w")[n], train.lists("pos")[n], strict=True))]
+        labels = train.lists("y")[n]
+        other = [["NAME" if labels[0] == "COMMENT" else "COMMENT", *labels[1:]]]
+        tagger = twin(fitted).partial_fit(given, other)
+        assert tagger.predict(given) == other
+        assert tagger._learnt.weight.tolist() == tagger._memory.weight.tolist()
+        assert tagger._learnt.weight.max() > 1
+        assert tagger.score(held_out) > score - 0.003
+        model = tagger.model_
+        assert tagger.partial_fit(given, other).model_ is model
+
+
+def test_a_correction_that_no_weight_makes_right_is_named():
+    X, y = [[("a", "x")], [("b", "x")], [("c", "x")]] * 40, [["A"], ["B"], ["C"]] * 40
+    with pytest.warns(DataWarning, match="parts of speech|no feature reads the column pos"):
+        tagger = Tagger("crf", features=["w[0]"], folds=0, seed=1, threads=1).fit(X, y)
+    lesson = (
+        [[("a", "x")], [("d", "x")], [("d", "y")]],
+        [["A"], ["B"], ["C"]],
+    )  # d and d have the same features
+    said = (
+        r"1 of 3 sentences of this lesson is still wrong after learning it \(number [23]\): other sentences"
+    )
+    with pytest.warns(DataWarning, match=said):
+        tagger.partial_fit(*lesson)
+    assert tagger._learnt.weight.max() == 32
+    model = tagger.model_
+    with pytest.warns(DataWarning, match=said):  # again, though nothing changes
+        tagger.partial_fit(*lesson)
+    assert tagger.model_ is model
+    assert tagger.predict([[("a", "x")], [("c", "x")]]) == [["A"], ["C"]]
+
+
+def test_the_weights_of_classes_stay_when_a_crf_learns_on():
+    tagger = Tagger(Crf(class_weight="QTY=2, NAME=0.5", c2=2.0, margin=0.0), folds=0, seed=1, threads=1).fit(
+        part(0, N)
+    )
+    before = tagger._memory.weight
+    assert len(set(before.tolist())) > 1
+    tagger.partial_fit([[("2", "CD"), ("zyzzyva", "NN")]], [["QTY", "NAME"]])
+    np.testing.assert_array_equal(tagger._memory.weight[:N], before)
+
+
+def test_lessons_without_tokens_or_with_missing_parts_are_refused_by_what_is_missing():
+    tagger = twin(fitted_once(N))
+    with pytest.raises(DataError, match="expected at least one token to train on, got none"):
+        tagger.partial_fit([[]], [[]])
+    assert tagger.predict([[]]) == [[]]
+    with pytest.raises(DataError, match="sentence 2 is missing: expected a list of tokens"):
+        tagger.partial_fit([[("2", "CD")], None], [["QTY"], ["QTY"]])
+    with pytest.raises(DataError, match="sentence 1 is missing: expected a list of labels"):
+        tagger.partial_fit([[("2", "CD")]], [None])
+    assert tagger.model_ is fitted_once(N).model_
 
 
 @pytest.mark.parametrize("source", ["memory", "file"])

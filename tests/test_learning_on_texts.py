@@ -7,7 +7,7 @@ import pytest
 
 import chaffinch
 from chaffinch import Classifier, samples
-from chaffinch.errors import ConfigError
+from chaffinch.errors import ConfigError, DataError, DataWarning
 from chaffinch.learners.dual import DualCrammerSinger, DualLogistic, DualRest, DualRidge
 from chaffinch.learners.examples import DocumentExamples
 from chaffinch.model.document_encoder import DocumentEncoder
@@ -154,6 +154,47 @@ def test_texts_that_are_counted_batch_by_batch_count_once(recipe):
     model = classifier.model_
     assert classifier.partial_fit([X[n] for n in right], [y[n] for n in right]).model_ is model
     assert classifier.partial_fit(["a new text"], [y[0]]).model_ is not model
+
+
+def test_the_last_of_two_labels_of_a_text_in_one_lesson_is_learnt_and_this_is_said():
+    X, y = topics(0, 300)
+    classifier = Classifier("ridge", threads=1, calibrate=False).fit(X, y)
+    a, b = classifier.classes_[:2].tolist()
+    same = r"documents 1 and 3 of this lesson are the same with different labels: the last of them is learnt"
+    text = topics(300, 301)[0][0]
+    with pytest.warns(DataWarning, match=same):
+        classifier.partial_fit([text, X[0], text], [a, y[0], b])
+    assert classifier.predict([text]).tolist() == [b]
+    assert classifier._lessons.texts.count(text) == 1
+
+
+def test_a_text_that_is_still_wrong_after_its_correction_is_named():
+    X, y = topics(0, 300)
+    classifier = Classifier("ridge", threads=1, calibrate=False).fit(X, y)
+    said = r"1 of 2 documents of this lesson is still wrong after learning it \(number 2\): its words are too rare"
+    with pytest.warns(DataWarning, match=said):
+        classifier.partial_fit([X[0], "zyzzyva quux"], [y[0], "new"])
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "weight", "said"),
+    [
+        ([], [], None, "expected at least one document to learn, got none"),
+        (["a", "b"], ["baking"], None, "expected 2 labels, one for each document, got 1"),
+        (["a"], ["baking", "bees"], None, "expected 1 labels, one for each document, got 2"),
+        (["a"], "baking", None, "expected 1 labels, one for each document, got one string"),
+        (["a", None], ["baking", "bees"], None, "document 2 is missing, expected str"),
+        (["a", "b"], ["baking", None], None, "the label of document 2 is None"),
+        (["a"], [["baking", "bees"]], None, "one label for each document, got .* for document 1"),
+        (["a"], ["baking"], [1, 2], r"sample_weight has the shape \(2,\)"),
+        ("tea for two", "baking", None, "expected a list of texts, got one text"),
+    ],
+)
+@pytest.mark.parametrize("recipe", ["ridge", "nb"])
+def test_a_lesson_that_cannot_be_read_is_refused_by_its_fault(recipe, X, y, weight, said):
+    classifier = Classifier(recipe, threads=1, calibrate=False).fit(*topics(0, 60))
+    with pytest.raises(DataError, match=said):
+        classifier.partial_fit(X, y, sample_weight=weight)
 
 
 def test_a_kernel_machine_says_which_recipes_learn_on():

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators.documents import (
     documents_and_numbers,
     is_text,
@@ -21,7 +21,7 @@ from chaffinch.estimators.documents import (
     objects_of,
     texts_of,
 )
-from chaffinch.estimators.learnt import Lessons
+from chaffinch.estimators.learnt import Lessons, contradicted, contradiction_remark, mistakes_remark
 from chaffinch.estimators.persistent import Calibrated
 from chaffinch.features.rows import SparseRows, indexed_rows
 from chaffinch.model.choice_evidence import DOCUMENT
@@ -32,6 +32,7 @@ from chaffinch.recipes.classifiers import CLASSIFIERS, takes_several_labels
 from chaffinch.recipes.document_step import corrected, takes_steps
 from chaffinch.recipes.document_task import DocumentTask, suited, train_classifier, without_own_folds
 from chaffinch.recipes.partial_fit import COUNTED, Increment
+from chaffinch.recipes.recipe import are_corrections
 from chaffinch.recipes.rescued import Imported
 from chaffinch.trust.confidence import Confidence
 from chaffinch.trust.explain import explain
@@ -264,6 +265,11 @@ def _not_fitted() -> Exception:
 # -- learning ---------------------------------------------------------------------------------------------------------
 
 
+STILL_WRONG = (
+    "its words are too rare to be features, or other texts with the same features contradict it; give more texts with "
+    "these words, or forget texts that contradict it"
+)
+
 WATCHED = 500  # learnt documents whose scores a correction should leave alone
 
 
@@ -303,7 +309,9 @@ class DocumentLearning(DocumentPredictions):
         all, it trains on all rows, which are kept in memory. If that does not classify the texts correctly, and for
         larger lessons, it trains from scratch: new words and labels get features, and probabilities are calibrated
         again. A text that is known with the same label changes nothing, unless it is still misclassified: then its
-        weight doubles. A text that is known with another label replaces the earlier one.
+        weight doubles. A text that is known with another label replaces the earlier one, also within one lesson, with a
+        :class:`DataWarning`. Up to 20 texts, or 1% of all, are corrections: a :class:`DataWarning` names those that are
+        still misclassified afterwards.
 
         Other classifiers of the recipes loglinear, perceptron, nb and complement-nb update their weights or counts; the
         first call needs all classes and fixes the features of text. A call changes nothing if all its texts were
@@ -413,20 +421,36 @@ class DocumentLearning(DocumentPredictions):
             self._watched = self.model_.encoder, self.model_.encoder.rows(texts, None, self.threads)
         return self._watched[1]
 
+    def _taught(self, more: Lessons) -> Self:
+        """Learn further texts beside all earlier ones."""
+        assert self._lessons is not None
+        taught, number = len(more.texts), list(range(len(more.texts)))
+        if found := contradicted(more.texts, more.labels):
+            warn_about_data(contradiction_remark(found, "documents"))
+            number = [n for n in number if n not in found]
+            more = more.taken(number)
+        change = self._lessons.taught(more, self._right(more))
+        if change is not None and not self._learnt_on(change[0], more, *change[1:]):
+            self._learn_anew(change[0])
+            if _few(more, change[0]) and not self._right(more).all():
+                self._step(more)
+        if are_corrections(taught, len(self._lessons.texts)) and not (right := self._right(more)).all():
+            wrong = [number[k] for k in np.flatnonzero(~right).tolist()]
+            warn_about_data(mistakes_remark(wrong, taught, "documents", STILL_WRONG))
+        return self
+
+    def _right(self, lessons: Lessons) -> NDArray[np.bool_]:
+        """Whether each text gets its label: bool [texts]."""
+        return np.atleast_1d(np.asarray(self.predict(lessons.texts)) == np.asarray(lessons.labels))
+
     def _partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, beside: Any = None
     ) -> Self:
         X, beside = self._beside(X, beside)
-        if self._lessons is not None and is_text(X) and beside is None:
-            more = Lessons.of(texts_of(X), y, sample_weight)
-            right = np.asarray(self.predict(more.texts)) == np.asarray(more.labels)
-            change = self._lessons.taught(more, np.atleast_1d(right))
-            if change is None or self._learnt_on(change[0], more, *change[1:]):
-                return self
-            self._learn_anew(change[0])
-            if _few(more, change[0]) and (self.predict(more.texts) != np.asarray(more.labels)).any():
-                self._step(more)
-            return self
+        if self._lessons is not None:
+            if beside is not None:
+                raise DataError("this classifier was trained on texts without numbers beside them")
+            return self._taught(Lessons.checked(texts_of(X), y, sample_weight))
         config = self._config()
         increment = self._increment
         if increment is None and hasattr(self, "model_"):

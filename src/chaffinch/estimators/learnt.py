@@ -1,6 +1,6 @@
 """The training examples of a tagger or a classifier, and how a further lesson changes them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.estimators.inputs import listed
-from chaffinch.recipes.recipe import Change
+from chaffinch.errors import DataError
+from chaffinch.estimators.inputs import listed, refuse_missing, sample_weights
+from chaffinch.recipes.recipe import Change, doubled
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable, concatenated
-
-# The weight of a sentence that is still wrong doubles each time it is learnt again, up to this.
-MOST_WEIGHT = 32.0
 
 _TOKEN, _COLUMN = "\x1e", "\x1f"
 
@@ -62,8 +60,49 @@ class Places:
             if same:
                 fresh[n] = False
                 if not right[n]:
-                    counts[same] = np.minimum(2 * counts[same], np.maximum(MOST_WEIGHT, counts[same]))
+                    counts[same] = doubled(counts[same])
         return dropped, counts, fresh
+
+
+def contradicted(texts: Sequence[str], golds: Sequence[Any]) -> dict[int, int]:
+    """The rows of a lesson whose text follows again with another answer, and the last row of that text.
+
+    >>> contradicted(["a", "b", "a", "b"], [1, 2, 3, 2])
+    {0: 2}
+    """
+    last = {text: n for n, text in enumerate(texts)}
+    return {n: last[text] for n, text in enumerate(texts) if golds[n] != golds[last[text]]}
+
+
+def contradiction_remark(found: dict[int, int], examples: str) -> str:
+    """A warning about rows of a lesson with two answers. examples: "sentences" or "documents"
+
+    >>> contradiction_remark({0: 2}, "sentences")
+    'sentences 1 and 3 of this lesson are the same with different labels: the last of them is learnt'
+    """
+    first, last = next(iter(found.items()))
+    which = f"{examples} {first + 1} and {last + 1}"
+    if len(found) == 1:
+        return f"{which} of this lesson are the same with different labels: the last of them is learnt"
+    return (
+        f"{len(found):,} {examples} of this lesson follow again with different labels, such as {which}: "
+        "the last of each is learnt"
+    )
+
+
+def mistakes_remark(wrong: Sequence[int], taught: int, examples: str, remedy: str) -> str:
+    """A warning about corrections that are still wrong after they were learnt. wrong: their rows
+
+    >>> mistakes_remark([0], 1, "sentences", "forget others")
+    '1 of 1 sentences of this lesson is still wrong after learning it (number 1): forget others'
+    """
+    shown = ", ".join(str(n + 1) for n in wrong[:5]) + (", ..." if len(wrong) > 5 else "")
+    are, them = ("is", "it") if len(wrong) == 1 else ("are", "them")
+    numbers = "number" if len(wrong) == 1 else "numbers"
+    return (
+        f"{len(wrong):,} of {taught:,} {examples} of this lesson {are} still wrong after learning {them} "
+        f"({numbers} {shown}): {remedy}"
+    )
 
 
 @dataclass(frozen=True)
@@ -111,6 +150,14 @@ class Learnt:
         added = table.of_sentences(fresh)
         change = Change(dropped, counts, added, given[fresh])
         return change, self._after(change, _chosen(texts, fresh), _chosen(golds, fresh))
+
+    def weighing(self, weight: NDArray[np.float32]) -> "Learnt":
+        """The same sentences with other weights."""
+        if np.array_equal(weight, self.weight):
+            return self
+        made = replace(self, weight=weight)
+        vars(made)["_place"] = self._place
+        return made
 
     def forgotten(self, texts: Sequence[str], golds: Sequence[str] | None) -> tuple[Change | None, "Learnt"]:
         """The change that forgetting sentences makes; with labels, only sentences with these labels."""
@@ -170,6 +217,29 @@ class Lessons:
         texts, y = list(X), listed(y)
         weight = np.ones(len(texts)) if sample_weight is None else np.asarray(sample_weight, np.float64)
         return cls(texts, np.asarray(y).tolist(), weight)
+
+    @classmethod
+    def checked(cls, X: Sequence[str], y: Any, sample_weight: Any) -> "Lessons":
+        """The documents of a lesson: at least one, each with one label and a weight."""
+        if not X:
+            raise DataError("expected at least one document to learn, got none")
+        labels = listed(y)
+        if labels is None or isinstance(labels, str) or len(labels) != len(X):
+            found = "none" if labels is None else "one string" if isinstance(labels, str) else len(labels)
+            raise DataError(f"expected {len(X)} labels, one for each document, got {found}")
+        refuse_missing(labels)
+        for n, label in enumerate(labels, 1):
+            if isinstance(label, Mapping | list | tuple | set | frozenset | np.ndarray):
+                raise DataError(
+                    f"partial_fit needs one label for each document, got {label!r} for document {n}"
+                )
+        return cls.of(X, labels, sample_weights(sample_weight, len(X), "documents"))
+
+    def taken(self, which: Sequence[int]) -> "Lessons":
+        """Some of the documents."""
+        return Lessons(
+            [self.texts[k] for k in which], [self.labels[k] for k in which], self.weight[list(which)]
+        )
 
     @cached_property
     def _place(self) -> "Places":

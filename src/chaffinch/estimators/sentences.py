@@ -57,8 +57,8 @@ def table_of(
         rows = sentences_of(X, first=first)
         if isinstance(rows, str) or not isinstance(rows, Sequence):
             raise DataError(f"expected a list of sentences, got {type(X).__name__}")
-        if not rows:
-            return TokenTable.over_lists({name: [] for name in wanted})
+        if all(isinstance(row, list | tuple) and not row for row in rows):
+            return TokenTable.over_lists({name: [[] for _ in rows] for name in wanted})
         given = _from_rows(rows, columns, first)
     if [name for name in wanted if name not in given.names]:
         have = ", ".join(given.names)

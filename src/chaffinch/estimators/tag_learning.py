@@ -9,16 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import modelfile
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators.inputs import SampleWeight, counting
-from chaffinch.estimators.learnt import Learnt, sentence_strings
+from chaffinch.estimators.learnt import (
+    Learnt,
+    contradicted,
+    contradiction_remark,
+    mistakes_remark,
+    sentence_strings,
+)
 from chaffinch.estimators.sentences import Sentences, known_labels, sentence_weights, table_of, word_columns
 from chaffinch.estimators.tag_predictions import TagPredictions
 from chaffinch.model import TaggingModel
 from chaffinch.model.protocols import Tempered
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes import TAGGERS, TaggingTask
-from chaffinch.recipes.recipe import Change, Trained
+from chaffinch.recipes.recipe import Change, Trained, are_corrections
 from chaffinch.recipes.token_step import corrected_chain, corrected_tokens, gives_gold, takes_chain_steps
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable
@@ -60,6 +66,11 @@ def _refusal(recipe: str) -> ConfigError:
         f"sentences; the model is unchanged. These recipes can: {able}"
     )
 
+
+STILL_WRONG = (
+    "other sentences, rules or weights that are held contradict it; forget sentences that contradict it, or add "
+    "features that distinguish it from them"
+)
 
 # The attributes that a lesson changes.
 LEARNT_STATE = ("model_", "history_", "fingerprint_", "trained_on_", "_memory", "_learnt", "_stepped")
@@ -112,10 +123,13 @@ class TagLearning(TagPredictions):
         """Train on further sentences besides all earlier ones; new words and labels get features.
 
         A sentence that is known with the same labels changes nothing, unless the tagger still gets it wrong: then its
-        weight doubles. A sentence that is known with other labels replaces the earlier one.
+        weight doubles. A sentence that is known with other labels replaces the earlier one, also within one lesson,
+        with a :class:`DataWarning`. Up to 20 sentences, or 1% of all, are corrections: a :class:`DataWarning` names
+        those that are still wrong afterwards.
 
         A CRF that was trained by dual ascent moves to the optimum of all sentences; one that was loaded, or trained
-        otherwise, stays as near its weights as the further sentences allow. Other recipes learn a few sentences by the
+        otherwise, stays as near its weights as the further sentences allow. The weight of corrections that are still
+        wrong doubles until they are right, up to 32. Other recipes learn a few sentences by the
         smallest change of their weights that tags them correctly. Once these sentences are more than 1% of all, and for
         larger lessons, they train on all sentences, so they cannot continue after loading from a file. hmm and
         emission count again; they refuse a sentence if they cannot tag it correctly without changing the answers of
@@ -126,21 +140,36 @@ class TagLearning(TagPredictions):
         table = known_labels(X, y, self.columns_)
         self._table(table)
         learnt = self._remember()
-        pairs = zip(self.predict(table), table.lists(LABEL), strict=True)
-        right = np.array([found == gold for found, gold in pairs], bool)
-        weight = sentence_weights(sample_weight, table)
+        weight, number = sentence_weights(sample_weight, table), np.arange(table.n_sentences)
         if weight is not None and (kept := counting(weight)) is not None:
-            table, weight, right = table.taken(kept), weight[kept], right[kept]
+            table, weight, number = table.taken(kept), weight[kept], number[kept]
+        if found := contradicted(sentence_strings(table, self.columns_), sentence_strings(table, [LABEL])):
+            named = {int(number[a]): int(number[b]) for a, b in found.items()}
+            warn_about_data(contradiction_remark(named, "sentences"))
+            kept = np.delete(np.arange(table.n_sentences), list(found))
+            table, weight, number = table.taken(kept), None if weight is None else weight[kept], number[kept]
+        right = self._right(table)
         known = learnt
         change, learnt = known.taught(table, self.columns_, weight, right)
         before = None
         if change is not None and not change.dropped.any() and np.array_equal(change.weight, known.weight):
             state = {name: getattr(self, name) for name in LEARNT_STATE}
             before = Before(len(known.texts), {**state, "_learnt": known})
-        self._changed(change, learnt, on_epoch, table.of_sentences(~right), table.n_sentences)
+        sure = False
         if change is not None:
+            lesson = table.of_sentences(~right)
+            sure = self._changed(change, learnt, on_epoch, lesson, table.n_sentences) and not self.rules_
             self._before = before
+        if not sure and are_corrections(table.n_sentences, len(learnt.texts)):
+            wrong = number[~self._right(table)].tolist()
+            if wrong:
+                warn_about_data(mistakes_remark(wrong, table.n_sentences, "sentences", STILL_WRONG))
         return self
+
+    def _right(self, table: TokenTable) -> NDArray[np.bool_]:
+        """Whether each sentence gets its labels: bool [sentences]."""
+        pairs = zip(self.predict(table), table.lists(LABEL), strict=True)
+        return np.array([found == gold for found, gold in pairs], bool)
 
     def forget(self, X: Sentences, y: Sequence[Sequence[Any]] | None = None) -> Self:
         """Remove sentences from the training data, as if never learnt; if labels are given, only sentences with them.
@@ -167,7 +196,8 @@ class TagLearning(TagPredictions):
         if self._before is not None and self._before.undoes(change.dropped):
             vars(self).update(self._before.state, _before=None)
             return self
-        return self._changed(change, learnt, keep_going)
+        self._changed(change, learnt, keep_going)
+        return self
 
     def _remember(self) -> Learnt:
         """The sentences learnt so far; afterwards the recipe has a memory, or the tagger holds all sentences."""
@@ -187,23 +217,23 @@ class TagLearning(TagPredictions):
                 "retrain it on all data"
             )
         table, weight = self._trained_on
+        if self._memory is not None:
+            weight = self._memory.weight  # times those of classes
         return Learnt.of(table, self.columns_, weight)
 
     def _changed(
         self,
-        change: Change | None,
+        change: Change,
         learnt: Learnt,
         on_epoch: Listener,
         lesson: TokenTable | None = None,
         taught: int = 0,
-    ) -> Self:
-        """The tagger after a change.
+    ) -> bool:
+        """Change the training data; whether the lesson is known to be right afterwards.
 
         lesson: those sentences of the lesson that the tagger gets wrong; None: the change forgets sentences
         taught: the number of sentences to learn, right or wrong
         """
-        if change is None:
-            return self
         recipe = TAGGERS.by_config(self.config_)
         if self._memory is not None and recipe.learn_on is not None:
             trained = recipe.learn_on(self._memory, change, self.threads)
@@ -217,6 +247,8 @@ class TagLearning(TagPredictions):
             if isinstance(model, Tempered) and temperature != 1:
                 model = model.with_temperature(temperature)
             self.model_, self.history_ = model, trained.history
+        if trained.memory is not None:
+            learnt = learnt.weighing(trained.memory.weight)
         self._memory, self._learnt = trained.memory, learnt
         fresh = slice(len(learnt.texts) - (0 if change.fresh is None else change.fresh.n_sentences), None)
         self.fingerprint_ = modelfile.fingerprint(
@@ -224,7 +256,7 @@ class TagLearning(TagPredictions):
         )
         self.trained_on_ = {}  # unknown for a loaded model
         self._before = None
-        return self
+        return trained.all_right
 
     def _near(self, change: Change, learnt: Learnt, lesson: TokenTable | None, taught: int) -> Trained | None:
         """Learn a few sentences near the weights; None if they are too many, or if some stay wrong.

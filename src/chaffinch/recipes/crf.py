@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from chaffinch import modelfile
 from chaffinch._core import kept_rows, row_strengths
-from chaffinch.errors import ConfigError
+from chaffinch.errors import ConfigError, warn_about_data
 from chaffinch.features.rows import FeatureRows
 from chaffinch.features.templates import columns_of, parse_all
 from chaffinch.learners.likelihood import KeptDuals, LikelihoodLearner, PrunedSgd, Sdca, Sgd
@@ -59,7 +59,7 @@ from chaffinch.recipes.encoding import (
     refuse_empty,
     suggested_preset,
 )
-from chaffinch.recipes.recipe import Change, Recipe, TaggingTask, Trained
+from chaffinch.recipes.recipe import Change, Recipe, TaggingTask, Trained, are_corrections, doubled
 from chaffinch.recipes.rules import LabelRules
 from chaffinch.recipes.training import train_on_sentences
 from chaffinch.scorers import Linear
@@ -187,7 +187,13 @@ def _learn_near(task: TaggingTask, config: Crf, start: TaggingModel) -> Trained:
         raise ConfigError(CANNOT)
     weight = np.ones(task.table.n_sentences, np.float32) if task.weight is None else task.weight
     none = np.zeros(0, np.float32)
-    return learn_on(memory, Change(none.astype(bool), none, task.table, weight), task.threads)
+    trained = learn_on(memory, Change(none.astype(bool), none, task.table, weight), task.threads)
+    if not trained.all_right and are_corrections(len(weight), len(weight)):
+        warn_about_data(
+            "not every further sentence is right after learning it: other sentences or weights that are held "
+            "contradict it; train on all data"
+        )
+    return trained
 
 
 def remember(model: TaggingModel, config: Crf, seed: int) -> CrfMemory | None:
@@ -198,19 +204,35 @@ def remember(model: TaggingModel, config: Crf, seed: int) -> CrfMemory | None:
 
 
 def learn_on(memory: CrfMemory, change: Change, threads: int) -> Trained:
-    """Add and remove sentences and run dual ascent to its tolerance; the given memory does not change."""
+    """Add and remove sentences and run dual ascent to its tolerance; the given memory does not change.
+
+    The weight of corrections that are still wrong is doubled until they are right: other sentences may contradict them.
+    """
+    taught = (change.weight > memory.weight)[~change.dropped]
     memory = memory.weighing(change.weight).without(change.dropped)
     if change.fresh is not None:
         weight = change.fresh_weight
         if weight is None:
             weight = np.ones(change.fresh.n_sentences, np.float32)
         memory = memory.with_sentences(change.fresh, weight, threads)
-    return solve(memory)
+    taught = np.append(taught, np.ones(memory.n_sentences - len(taught), bool))
+    memory, w, gap = memory.solve()
+    wrong: NDArray[np.bool_] | None = None
+    while are_corrections(int(taught.sum()), memory.n_sentences):
+        wrong = memory.mistakes(w, taught)
+        weight = np.where(wrong, doubled(memory.weight), memory.weight)
+        if np.array_equal(weight, memory.weight):
+            break
+        memory, w, gap = memory.weighing(weight).solve()
+    return replace(_trained(memory, w, gap), all_right=wrong is not None and not wrong.any())
 
 
 def solve(memory: CrfMemory) -> Trained:
     """The model at the optimum of a memory's sentences."""
-    memory, w, gap = memory.solve()
+    return _trained(*memory.solve())
+
+
+def _trained(memory: CrfMemory, w: NDArray[np.float32], gap: float) -> Trained:
     config = memory.config
     lean, kept = smaller(memory.encoder, memory.weights(w), config.min_weight, config.bits)
     model = ChainModel(lean, Additive(kept), memory.labels)

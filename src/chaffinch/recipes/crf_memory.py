@@ -467,6 +467,22 @@ class CrfMemory:
         legal = InnerLabels(self.labels, self.y, self.scheme).legal if self.config.constraints else None
         return self.shape.split(w, legal, view=True)
 
+    def mistakes(self, w: NDArray[np.float32], which: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which of the sentences ``which`` get another answer than their labels: bool [N]."""
+        asked, weights = self.without(~which), self.weights(w)
+        touched, place = np.unique(asked.rows.ids, return_inverse=True)
+        unary = weights.dense[touched]
+        unary[np.abs(unary) < self.config.min_weight] = 0  # as the model has them
+        chain = Additive(replace(weights, unary=unary)).native
+        assert chain is not None
+        rows = asked.rows
+        found = chain.tag(rows.sentences, rows.ptr, place.astype(np.int32), 1, rows.values)
+        outer = self.labels.outer_of
+        wrong = np.flatnonzero(outer[found] != outer[asked.y])
+        made = np.zeros(self.n_sentences, bool)
+        made[np.flatnonzero(which)[np.searchsorted(rows.sentences, wrong, side="right") - 1]] = True
+        return made
+
     def _inner(self, column: Column, ptr: NDArray[np.int64]) -> InnerLabels:
         """The labels of further sentences, in the scheme of the earlier ones."""
         recoded = self.labels.outer != self.labels.inner

@@ -80,6 +80,7 @@ class Trained:
     memory: the recipe's memory for incremental learning; None: nothing was kept
     confidence: the calibration of a classifier; None: it was not calibrated on held-out documents
     shards: the note of a training in shards; None: it was not trained in shards
+    all_right: whether all corrections that it was trained on are known to be right
     """
 
     model: Any
@@ -88,6 +89,25 @@ class Trained:
     memory: Any = None
     confidence: Any = None
     shards: ShardNote | None = None
+    all_right: bool = False
+
+
+# A sentence that is still wrong after it was learnt counts twice as much, and again, up to this weight.
+MOST_WEIGHT = 32.0
+
+# A lesson of at most this many sentences or documents, or of 1% of all, consists of corrections: each should be right
+# afterwards. A larger one is further training data, which may contradict itself.
+MOST_CORRECTIONS = 20
+
+
+def are_corrections(taught: int, known: int) -> bool:
+    """Whether a lesson consists of corrections. taught, known: its number of examples, and that of all"""
+    return taught <= max(MOST_CORRECTIONS, known // 100)
+
+
+def doubled(weight: NDArray[Any]) -> NDArray[Any]:
+    """Twice these weights, but at most MOST_WEIGHT; larger ones stay."""
+    return np.minimum(2 * weight, np.maximum(MOST_WEIGHT, weight))
 
 
 @dataclass(frozen=True)
@@ -110,7 +130,8 @@ class Recipe:
     """One recipe: it trains models of one kind on tasks of one kind.
 
     options:  the OPTIONS of a task that it can use
-    learn_on: makes a model and a memory from a memory and a change of its sentences; None: it retrains on all data
+    learn_on: makes a model and a memory, with the ``weight`` of each sentence, from a memory and a change of its
+              sentences; None: it retrains on all data
     unshrinkable: why its models cannot be made smaller; None: they can
     remember: makes a memory from a model without its data; None: the recipe cannot
     near:     whether a tagger can learn a few sentences by a small change of its weights; False: they are counts
