@@ -3,8 +3,12 @@
 #include "arrays.hpp"
 #include "column_text.hpp"
 #include "converters.hpp"
+#include "delimited.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace chaffinch::bindings {
 
@@ -70,6 +74,44 @@ nb::tuple taken(text::ColumnText& self) {
                           given(std::move(block.groups)), remarks);
 }
 
+nb::object delimited_cells(const nb::bytes& rows, char sign, bool quoted) {
+    const std::optional<text::CellTable> table = [&] {
+        Unlocked released;
+        return text::read_cells(view(rows), sign, quoted);
+    }();
+    if (!table) return nb::none();
+    nb::list columns;
+    for (const std::vector<std::string_view>& cells : table->columns) {
+        nb::list column = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(cells.size())));
+        for (std::size_t row = 0; row < cells.size(); ++row)
+            PyList_SetItem(column.ptr(), static_cast<Py_ssize_t>(row),
+                           nb::str(cells[row].data(), cells[row].size()).release().ptr());
+        columns.append(column);
+    }
+    return columns;
+}
+
+// Row by row; every list is a column, and all are equally long.
+nb::bytes delimited_lines(const std::vector<nb::list>& columns, const std::string& sign, bool quoted) {
+    expect(!columns.empty(), "expected at least one column");
+    for (const nb::list& column : columns)
+        expect(nb::len(column) == nb::len(columns[0]), "expected columns of equal length");
+    std::string out;
+    out.reserve(nb::len(columns[0]) * 64); // a guess
+    for (std::size_t row = 0, rows = nb::len(columns[0]); row < rows; ++row) {
+        for (std::size_t c = 0; c < columns.size(); ++c) {
+            if (c > 0) out.append(sign);
+            const std::string_view cell = utf8(PyList_GetItem(columns[c].ptr(), static_cast<Py_ssize_t>(row)));
+            if (quoted)
+                text::append_csv_cell(out, cell);
+            else
+                out.append(cell);
+        }
+        out.push_back('\n');
+    }
+    return nb::bytes(out.data(), out.size());
+}
+
 } // namespace
 
 void bind_corpus(nb::module_& m) {
@@ -111,6 +153,12 @@ void bind_corpus(nb::module_& m) {
     m.def(
         "sound_prefix", [](const nb::bytes& bytes) { return text::sound_prefix(view(bytes)); }, nb::arg("bytes"),
         "How many bytes come before the first NUL or malformed UTF-8.");
+    m.def("delimited_cells", &delimited_cells, nb::arg("rows"), nb::arg("sign"), nb::arg("quoted"),
+          nb::sig("def delimited_cells(rows: bytes, sign: str, quoted: bool) -> list[list[str]] | None"),
+          "The cells of rows of UTF-8 text, column by column; None if a row has a fault. quoted: as in CSV");
+    m.def("delimited_lines", &delimited_lines, nb::arg("columns"), nb::arg("sign"), nb::arg("quoted"),
+          nb::sig("def delimited_lines(columns: list[list[str]], sign: str, quoted: bool) -> bytes"),
+          "The rows of a table whose columns are lists of strings. quoted: cells are quoted as in CSV, if they must be.");
 }
 
 } // namespace chaffinch::bindings

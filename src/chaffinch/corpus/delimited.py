@@ -11,15 +11,17 @@ import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
+from chaffinch import _core
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.json_records import as_text
-from chaffinch.corpus.lines import BOM, ended_lines, listed, shown
+from chaffinch.corpus.lines import BOM, LONGEST_LINE, ended_lines, listed, shown
 from chaffinch.corpus.losses import Losses
+from chaffinch.corpus.text_table import TextTable
 from chaffinch.errors import ConfigError, DataError, warn_about_data
-from chaffinch.files import display_name, first_line, head, writing_text
+from chaffinch.files import display_name, first_line, head, reading, writing
 from chaffinch.knobs import knob
 from chaffinch.text.document import Document
 
@@ -55,6 +57,7 @@ LABEL_NAMES = (
     "emotion",
 )
 LONGEST_FIELD = 2**31 - 1
+WRITTEN = 1000  # rows that are written at a time
 DELIMITERS = ",;\t|"
 _EXCEL = re.compile(r"sep=(.)")  # a first line that names the delimiter
 
@@ -124,9 +127,7 @@ def write_csv(
     fields:   names of the further columns (``id`` or fields); by default those of the first document
     labelled: whether there is a column of labels
     """
-    with writing_text(path) as out:
-        for row in _rows(documents, fields, label_separator, labelled):
-            out.write(",".join(map(quoted_cell, row)) + "\n")
+    _write(_rows(documents, fields, label_separator, labelled), path, "csv")
 
 
 def write_tsv(
@@ -138,12 +139,62 @@ def write_tsv(
     labelled: bool = True,
 ) -> None:
     """As :func:`write_csv`, separated by tabs; a tab or a line break in a cell is refused."""
-    with writing_text(path) as out:
-        for number, row in enumerate(_rows(documents, fields, label_separator, labelled)):
-            for cell in row:
-                if any(c in cell for c in "\t\n\r"):
-                    raise DataError(f"document {number}: a tab or line break does not fit in TSV; write CSV")
-            out.write("\t".join(row) + "\n")
+    _write(_rows(documents, fields, label_separator, labelled), path, "tsv")
+
+
+def read_table(format: str, path: str | Path, text: str | None = None) -> TextTable | None:
+    """All rows of a file as columns; None if a row cannot be read, which the readers of documents report."""
+    content = told_header(path, format).encode()
+    with reading(path) as stream:
+        content += stream.read().removeprefix(BOM if first_line(path) == 1 else b"")
+    sign = header_delimiter(content, text) if format == "csv" else b"\t"
+    if format == "csv" and _EXCEL.fullmatch(
+        content.partition(b"\n")[0].decode(errors="replace").rstrip("\r")
+    ):
+        content = content.partition(b"\n")[2]
+    if len(sign) > 1 or len(content) > LONGEST_LINE or _core.sound_prefix(content) < len(content):
+        return None
+    columns = _core.delimited_cells(content, sign.decode(), format == "csv")
+    if not columns or len(columns[0]) < 2:
+        return None
+    header = [cells.pop(0) for cells in columns]
+    if len(set(header)) < len(header):
+        return None
+    at_text, at_label = text_and_label(display_name(path), header, text, None)
+    others = {name: columns[i] for i, name in enumerate(header) if i not in (at_text, at_label)}
+    ids = {"id": others.pop("id")} if "id" in others else {}
+    return TextTable(columns[at_text], None if at_label is None else columns[at_label], ids | others)
+
+
+def write_table(table: TextTable, path: str | Path, format: str) -> None:
+    """As :func:`write_csv` and :func:`write_tsv` write such rows."""
+    own = {} if table.labels is None else {"label": table.labels}
+    own["text"] = table.texts
+    _refuse_names(table.further, own)
+    columns = own | table.further
+    with writing(path) as out:
+        out.write(_lines([[name] for name in columns], format, 0))
+        out.write(_lines(list(columns.values()), format, 1))
+
+
+def _write(rows: Iterator[list[str]], path: str | Path, format: str) -> None:
+    """A header and rows, some at a time."""
+    number = 0
+    with writing(path) as out:
+        while some := list(islice(rows, WRITTEN)):
+            out.write(_lines([list(cells) for cells in zip(*some, strict=True)], format, number))
+            number += len(some)
+
+
+def _lines(columns: list[list[str]], format: str, number: int) -> bytes:
+    """The rows of a table, the first of which has this number."""
+    if format == "csv":
+        return _core.delimited_lines(columns, ",", True)
+    made, length = _core.delimited_lines(columns, "\t", False), len(columns[0])
+    if b"\r" in made or made.count(b"\t") > length * (len(columns) - 1) or made.count(b"\n") > length:
+        bad = next(n for n in range(length) if any(c in column[n] for column in columns for c in "\t\n\r"))
+        raise DataError(f"document {number + bad}: a tab or line break does not fit in TSV; write CSV")
+    return made
 
 
 def rows(
@@ -317,8 +368,9 @@ def _read(
         raise DataError(f"{display_name(path)}: expected a header and rows, found an empty file")
     header = first[1]
     at_text, at_label = text_and_label(display_name(path), header, text, label)
-    others = [(i, cell) for i, cell in enumerate(header) if i not in (at_text, at_label) and cell != "id"]
-    at_id = header.index("id") if "id" in header else None
+    further = [(i, cell) for i, cell in enumerate(header) if i not in (at_text, at_label)]
+    at_id = next((i for i, cell in further if cell == "id"), None)
+    others = [(i, cell) for i, cell in further if i != at_id]
     for number, row in table:
         yield Document(
             text=row[at_text],
@@ -403,9 +455,7 @@ def _rows(
     first = next(iterator, None)
     names = list(fields) if fields is not None else ([] if first is None else own_names(first))
     own = [*(["label"] if labelled else []), "text"]
-    for name in names:
-        if name in own:
-            raise DataError(f"a field is called {name!r}, which is the name of another column; rename it")
+    _refuse_names(names, own)
     yield own + names
     known = set(names)
     for number, d in enumerate([] if first is None else chain([first], iterator), start=1):
@@ -421,12 +471,11 @@ def _rows(
         yield row
 
 
-def quoted_cell(cell: str) -> str:
-    """A cell of CSV, quoted if it must be, or if it is empty or padded."""
-    special = "," in cell or '"' in cell or "\n" in cell or "\r" in cell  # one by one: each is a fast search
-    if special or cell != cell.strip() or not cell:
-        return '"' + cell.replace('"', '""') + '"'
-    return cell
+def _refuse_names(names: Iterable[str], own: Iterable[str]) -> None:
+    """Refuse a further column with the name of the text's or the label's."""
+    for name in names:
+        if name in own:
+            raise DataError(f"a field is called {name!r}, which is the name of another column; rename it")
 
 
 def _has_text_column(delimiters: bytes) -> Callable[[str, bytes], bool]:

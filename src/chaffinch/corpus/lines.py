@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,18 +24,38 @@ def lines(path: str | Path) -> Iterator[tuple[int, str]]:
     order mark at the start is dropped. NUL bytes, broken UTF-8, a carriage return inside a line, a line over 8 MiB
     and an empty file are refused.
     """
-    for number, line in enumerate(ended_lines(path), first_line(path)):
-        text = line[: -2 if line.endswith("\r\n") else -1]
+    return enumerate(texts(path), first_line(path))
+
+
+def texts(path: str | Path) -> Iterator[str]:
+    """The lines without their ends and numbers, as :func:`lines` gives them."""
+    return chain.from_iterable(_lists_of_lines(path))
+
+
+def _lists_of_lines(path: str | Path) -> Iterator[Iterable[str]]:
+    number = first_line(path)
+    for chunk in _ended_chunks(path):
+        found = chunk[:-1].split("\n")
+        yield found if "\r" not in chunk else _without_returns(path, number, found)
+        number += len(found)
+
+
+def _without_returns(path: str | Path, number: int, found: list[str]) -> Iterator[str]:
+    for n, line in enumerate(found, number):
+        text = line.removesuffix("\r")
         if "\r" in text:
-            raise carriage_return(path, number, text)
-        yield number, text
+            raise carriage_return(path, n, text)
+        yield text
 
 
 def ended_lines(path: str | Path) -> Iterator[str]:
-    r"""The lines with their ends, ``\n`` or ``\r\n``; the same content is refused, but for carriage returns.
+    r"""The lines with their ends, ``\n`` or ``\r\n``; the same content is refused, but for carriage returns."""
+    for chunk in _ended_chunks(path):
+        yield from io.StringIO(chunk, newline="\n")
 
-    Bytes are decoded in chunks; only a chunk with a fault is read line by line, to name the line.
-    """
+
+def _ended_chunks(path: str | Path) -> Iterator[str]:
+    """The text in chunks of whole lines with their ends; a chunk with a fault comes line by line, to name the line."""
     number = first_line(path) - 1
     begun = False
     with reading(path) as stream:
@@ -44,7 +65,7 @@ def ended_lines(path: str | Path) -> Iterator[str]:
             text = _plain(content)
             if text is not None:
                 number += content.count(b"\n")
-                yield from io.StringIO(text, newline="\n")
+                yield text
                 continue
             for line in io.BytesIO(content):
                 number += 1

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from chaffinch.corpus.format import Format
-from chaffinch.corpus.lines import lines
+from chaffinch.corpus.lines import lines, texts
+from chaffinch.corpus.text_table import TextTable
 from chaffinch.errors import DataError
 from chaffinch.files import STDIO, writing_text
 from chaffinch.text.document import Document
@@ -15,6 +16,11 @@ EXTENSIONS = (".txt", ".text")
 def read(path: str | Path) -> Iterator[Document]:
     """One document per line, blank lines among them."""
     return (Document(text=line, line=number) for number, line in lines(path))
+
+
+def read_table(path: str | Path) -> TextTable:
+    """All lines."""
+    return TextTable(list(texts(path)))
 
 
 def write(documents: Iterable[Document], path: str | Path) -> None:

@@ -1,7 +1,8 @@
 """The table of formats, and the choice of one by a file's name and first bytes."""
 
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from chaffinch.corpus.format import Format
 from chaffinch.corpus.lines import empty_file
 from chaffinch.corpus.losses import Losses
 from chaffinch.corpus.sentences import as_sentences
+from chaffinch.corpus.text_table import TextTable
 from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.files import STDIO, display_name, head, without_packing, writing
 from chaffinch.knobs import knobs
@@ -74,6 +76,13 @@ TABLES = {
     "columns": columns.read_table,
     "conllu": conllu.read_table,
     "hmm": hmm_layout.read_table,
+}
+
+# Formats of texts that are read to columns of strings without documents.
+TEXT_TABLES: dict[str, Callable[..., TextTable | None]] = {
+    "text": plain_text.read_table,
+    "csv": partial(delimited.read_table, "csv"),
+    "tsv": partial(delimited.read_table, "tsv"),
 }
 
 # The bytes of a model file after the length of its directory; users sometimes pass one instead of a corpus.

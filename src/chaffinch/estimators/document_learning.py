@@ -90,11 +90,14 @@ class DocumentPredictions(Calibrated[Any]):
         return np.array(self._fitted("get_feature_names_out").encoder.names(), dtype=object)
 
     def answers(self, X: Any, beside: Any = None) -> tuple[NDArray[np.float64], list[Any]]:
-        """The probabilities [N, labels] and the predictions as a list, from one pass over the documents."""
+        """The probabilities [N, labels] and the labels, or lists of them, from one pass over the documents."""
         model = self._fitted()
         X, beside = self._documents(X, beside) if self._ranks else (X, beside)
         scores = self._scores(X, beside)
-        return model.probabilities(scores), list(self._decided(scores, X))
+        decided = self._decided(scores, X)
+        if model.several and model.indicator:
+            decided = [model.classes[row != 0].tolist() for row in decided]
+        return model.probabilities(scores), decided if isinstance(decided, list) else decided.tolist()
 
     def predict_proba(self, X: Any, beside: Any = None) -> NDArray[np.float64]:
         """p(label|document) [N, labels]: rows sum to one, unless documents may have several labels."""

@@ -1,8 +1,10 @@
 """Answers of classifiers: a test set of texts, columns of numbers beside them, and the files that hold predictions."""
 
+import csv
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.corpus import write
-from chaffinch.corpus.annotations import CONFIDENCE
+from chaffinch.corpus.annotations import CONFIDENCE, PREDICTION
+from chaffinch.corpus.delimited import write_table
 from chaffinch.corpus.registry import named, with_extension
+from chaffinch.corpus.text_table import TextTable
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.classifier import Classifier
 from chaffinch.evaluate.documents import LabelOutputs
 from chaffinch.evaluate.label_sets import LabelSetOutputs
 from chaffinch.evaluate.mistakes import Pieces
-from chaffinch.evaluate.outputs import DocumentOutputs, predicted_label, predicted_labels, row_place
+from chaffinch.evaluate.outputs import (
+    SEPARATOR,
+    DocumentOutputs,
+    predicted_label,
+    predicted_labels,
+    row_place,
+)
 from chaffinch.kinds.kind import Confusion, TestSet, missed_and_invented
 from chaffinch.kinds.requests import PredictRequest, rows_of
 from chaffinch.text.document import Document
@@ -119,8 +129,54 @@ def number_columns(documents: Sequence[Document], names: str | None) -> dict[str
 
 def numbers_beside(model: Classifier, documents: Sequence[Document]) -> dict[str, list[float]] | None:
     """The columns of numbers that a model reads beside the text."""
+    return number_columns(documents, numbers_of(model))
+
+
+def numbers_of(model: Classifier) -> str | None:
+    """The names of these columns; None without any."""
     union = model.model_.encoder.union
-    return number_columns(documents, ",".join(union.beside_names) if union else None)
+    return ",".join(union.beside_names) or None if union else None
+
+
+def predict_table(model: Classifier, table: TextTable, asked: PredictRequest, written: str) -> None:
+    """Write the rows of a block back as separated cells, with a prediction and a confidence each."""
+    p, labels = model.answers(table.texts)
+    if asked.precision is not None:
+        labels = certain_labels(model, p, [one if isinstance(one, list) else [one] for one in labels], asked)
+    lists = asked.precision is not None or model.model_.several
+    answers = [SEPARATOR.join(map(str, one)) for one in labels] if lists else list(map(str, labels))
+    above = header_above(asked, written)
+    if table.labels is not None and not any(table.labels) and above[:1] != ["label"]:
+        table.labels = None
+    if not any(table.further.get("id", ())) and "id" not in above:
+        table.further.pop("id", None)
+    table.further |= {PREDICTION: answers, CONFIDENCE: four_decimals(p.max(axis=1))}
+    write_table(table, asked.output, written)
+
+
+def header_above(asked: PredictRequest, written: str) -> list[str]:
+    """The names of the columns of the blocks before; none without any."""
+    above = b"" if asked.layout is None else asked.layout.header
+    return next(csv.reader([above.decode()], delimiter="\t" if written == "tsv" else ","), [])
+
+
+def four_decimals(p: NDArray[np.float64]) -> list[str]:
+    """Probabilities as text.
+
+    >>> four_decimals(np.array([0.0, 0.12345, 2 / 3, 1.0]))
+    ['0.0000', '0.1235', '0.6667', '1.0000']
+    """
+    names, scaled = _ten_thousandths(), p * 10_000
+    nearest = np.rint(scaled)
+    made = [names[i] for i in nearest.astype(np.int64).tolist()]
+    for i in np.flatnonzero(np.abs(scaled - nearest) > 0.499_999).tolist():  # the product is rounded, too
+        made[i] = f"{round(float(p[i]), 4):.4f}"
+    return made
+
+
+@cache
+def _ten_thousandths() -> list[str]:
+    return [f"{n / 10_000:.4f}" for n in range(10_001)]
 
 
 def certain_labels(

@@ -14,7 +14,7 @@ from chaffinch.corpus import Format, detect, read, write
 from chaffinch.corpus.annotations import CONFIDENCE, PREDICTION
 from chaffinch.corpus.annotators import FIRST
 from chaffinch.corpus.json_records import writing_json
-from chaffinch.corpus.registry import every_document, write_nothing
+from chaffinch.corpus.registry import TEXT_TABLES, every_document, write_nothing
 from chaffinch.defaults.documents import SINGLE
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.classifier import Classifier
@@ -33,8 +33,11 @@ from chaffinch.kinds.document_answers import (
     LabelTestSet,
     certain_labels,
     format_of_answers,
+    header_above,
     number_columns,
     numbers_beside,
+    numbers_of,
+    predict_table,
     write_for_tools,
 )
 from chaffinch.kinds.kind import Contents, Kind
@@ -278,8 +281,14 @@ class DocumentKind(Kind, TextLabels):
             data, asked.from_format, texts=True
         )  # before reading, since a pipe can be read only once
         written = format.name if asked.json else format_of_answers(asked.output, format.name, asked.to_format)
-        told = {} if asked.text is None else {"text": asked.text}
-        documents = list(every_document(data, format, **_options(data, format, told)))
+        told = _options(data, format, {} if asked.text is None else {"text": asked.text})
+        if asked.layout is not None and written in DELIMITED and not asked.json and not numbers_of(model):
+            # A block of rows: no object for each is made, and it can be read again.
+            table = TEXT_TABLES[format.name](data, **told) if format.name in TEXT_TABLES else None
+            if table is not None:
+                predict_table(model, table, asked, written)
+                return
+        documents = list(every_document(data, format, **told))
         if not documents:
             if written in DELIMITED and not asked.json:
                 write([], asked.output, written, fields=[PREDICTION, CONFIDENCE], labelled=False)
@@ -316,8 +325,10 @@ class DocumentKind(Kind, TextLabels):
             document.fields |= {PREDICTION: answer, CONFIDENCE: shown}
         options: dict[str, Any] = {}
         if written in DELIMITED:
-            above = b"" if asked.layout is None else asked.layout.header  # of the blocks before
-            options["labelled"] = any(d.labels for d in documents) or above.startswith(b"label")
+            above = header_above(asked, written)
+            options["labelled"] = any(d.labels for d in documents) or above[:1] == ["label"]
+            ids = any(d.id is not None for d in documents) or "id" in above
+            options["fields"] = [*(["id"] if ids else []), *documents[0].fields]
             options["label_separator"] = SEPARATOR if any(len(d.labels) > 1 for d in documents) else None
         write(documents, asked.output, format=written, **options)
 

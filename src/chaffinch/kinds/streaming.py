@@ -9,9 +9,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, BinaryIO
 
+from chaffinch._core import delimited_lines
 from chaffinch.corpus import detect
 from chaffinch.corpus.annotations import CONFIDENCE, PREDICTION
-from chaffinch.corpus.delimited import quoted_cell
 from chaffinch.corpus.lines import BOM
 from chaffinch.corpus.record_blocks import (
     JSON_LINES,
@@ -294,14 +294,13 @@ def _marked_cells(record: bytes, request: PredictRequest, header: bytes) -> byte
     """
     sign = _delimiter_of_answers(request).decode()
     names = next(csv.reader([header.decode()], delimiter=sign))
-    text = record.decode(errors="surrogateescape")
+    text = record.decode("latin-1")  # which holds any byte
     cells = ["" for _ in names]
-    cells[names.index("text") if "text" in names else 0] = text
-    if sign == "\t":
-        row = sign.join(" ".join(re.split(r"[\t\r\n]", cell)) for cell in cells) + "\n"
-    else:
-        row = ",".join(map(quoted_cell, cells)) + "\n"
-    return row.encode(errors="surrogateescape")
+    cells[names.index("text") if "text" in names else 0] = (
+        re.sub(r"[\t\r\n]", " ", text) if sign == "\t" else text
+    )
+    row = delimited_lines([[cell] for cell in cells], sign, sign == ",")
+    return row.decode().encode("latin-1")
 
 
 def _size(path: Path) -> int | None:

@@ -1,0 +1,127 @@
+#include "delimited.hpp"
+
+#include "code_points.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+namespace chaffinch::text {
+
+namespace {
+
+// The white space of Unicode and the separators U+001C to U+001F: what str.strip of Python removes.
+constexpr bool is_space(std::uint32_t c) {
+    if (c < 0x80) return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20);
+    return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||
+           c == 0x202F || c == 0x205F || c == 0x3000;
+}
+
+bool is_padded(std::string_view cell) {
+    std::size_t last = cell.size() - 1;
+    while (last > 0 && (static_cast<unsigned char>(cell[last]) & 0xC0) == 0x80) --last;
+    return is_space(code_point(cell, 0).first) || is_space(code_point(cell, last).first);
+}
+
+bool holds_special(std::string_view cell) {
+    bool found = false;
+    for (const char c : cell) found |= (c == ',') | (c == '"') | (c == '\n') | (c == '\r'); // no exit: vectorised
+    return found;
+}
+
+// Reads one cell after the other; ``at`` is behind the last one.
+class CellReader {
+  public:
+    CellReader(std::string_view rows, char sign, bool quoted, CellTable& table)
+        : rows_(rows), sign_(sign), quoted_(quoted), table_(table) {}
+
+    bool ended() const { return at_ == rows_.size(); }
+
+    // Skips the end of a line, if it stands here.
+    bool skip_line_end() {
+        const std::size_t n = rows_.substr(at_, 1) == "\n" ? 1 : rows_.substr(at_, 2) == "\r\n" ? 2 : 0;
+        at_ += n;
+        return n > 0;
+    }
+
+    bool skip_sign() {
+        const bool here = !ended() && rows_[at_] == sign_;
+        at_ += here;
+        return here;
+    }
+
+    std::optional<std::string_view> cell() {
+        if (quoted_ && !ended() && rows_[at_] == '"') return quoted_cell();
+        const std::size_t start = at_;
+        while (!ended() && rows_[at_] != sign_ && rows_[at_] != '\n' && rows_[at_] != '\r') ++at_;
+        return rows_.substr(start, at_ - start);
+    }
+
+  private:
+    std::optional<std::string_view> quoted_cell() {
+        const std::size_t start = ++at_;
+        bool doubled = false;
+        for (;;) {
+            at_ = rows_.find('"', at_);
+            if (at_ == std::string_view::npos) return std::nullopt;
+            if (rows_.substr(at_ + 1, 1) != "\"") break;
+            doubled = true;
+            at_ += 2;
+        }
+        const std::string_view inside = rows_.substr(start, at_ - start);
+        ++at_;
+        if (!doubled) return inside;
+        std::string& single = table_.unquoted.emplace_back();
+        for (std::size_t i = 0; i < inside.size(); ++i) {
+            single.push_back(inside[i]);
+            i += inside[i] == '"';
+        }
+        return single;
+    }
+
+    std::string_view rows_;
+    char sign_;
+    bool quoted_;
+    CellTable& table_;
+    std::size_t at_ = 0;
+};
+
+} // namespace
+
+std::optional<CellTable> read_cells(std::string_view rows, char sign, bool quoted) {
+    CellTable table;
+    CellReader reader(rows, sign, quoted, table);
+    bool first = true;
+    while (!reader.ended()) {
+        if (reader.skip_line_end()) continue;
+        std::size_t column = 0;
+        do {
+            const std::optional<std::string_view> cell = reader.cell();
+            if (!cell) return std::nullopt;
+            if (first) table.columns.emplace_back();
+            if (column == table.columns.size()) return std::nullopt;
+            table.columns[column++].push_back(*cell);
+        } while (reader.skip_sign());
+        if (column < table.columns.size() || !(reader.ended() || reader.skip_line_end())) return std::nullopt;
+        first = false;
+    }
+    return table;
+}
+
+void append_csv_cell(std::string& out, std::string_view cell) {
+    if (!cell.empty() && !is_padded(cell) && !holds_special(cell)) {
+        out.append(cell);
+        return;
+    }
+    out.push_back('"');
+    for (std::size_t at = 0; at < cell.size();) {
+        const std::size_t mark = cell.find('"', at);
+        out.append(cell.substr(at, mark - at));
+        if (mark == std::string_view::npos) break;
+        out.append("\"\"");
+        at = mark + 1;
+    }
+    out.push_back('"');
+}
+
+} // namespace chaffinch::text

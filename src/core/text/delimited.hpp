@@ -1,0 +1,25 @@
+// Rows of cells: CSV, whose cells may be quoted, and TSV, whose cells are not.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace chaffinch::text {
+
+// Cells by column, views of the text or of ``unquoted``: cells with doubled quote marks, without them.
+struct CellTable {
+    std::vector<std::vector<std::string_view>> columns;
+    std::deque<std::string> unquoted;
+};
+
+// The cells of whole rows; blank lines are no rows. Nothing if a row has a fault: other cells than the first has, a
+// quoted cell that is not closed or is followed by text, or a carriage return that ends no line.
+std::optional<CellTable> read_cells(std::string_view rows, char sign, bool quoted);
+
+// A cell is quoted if it holds a comma, a quote mark or a line end, or is empty or padded; a quote mark is doubled.
+void append_csv_cell(std::string& out, std::string_view cell);
+
+} // namespace chaffinch::text
