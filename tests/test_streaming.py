@@ -72,7 +72,7 @@ def test_blocks_give_the_answers_of_the_whole(models, tmp_path, run, monkeypatch
 
 
 @given(
-    st.lists(st.sampled_from(["a B", "c", "# x", "-DOCSTART-", "", ""]), max_size=12),
+    st.lists(st.sampled_from(["a B", "c", "# x", "-DOCSTART-", "", "", " ", "\t"]), max_size=12),
     st.integers(1, 9),
     st.booleans(),
 )
@@ -89,7 +89,25 @@ def test_paragraphs_are_cut_between_sentences(tmp_path_factory, rows, size, ende
         assert block.first_line == at
         at += block.content.count(b"\n")
     for block in found[:-1]:
-        assert block.content.endswith(b"\n\n")
+        assert not block.content.split(b"\n")[-2].strip()
+    for one in (one for block in found for one in single_records(block, "columns")):
+        lines = [line.strip() or "|" for line in one.content.decode().split("\n")]
+        assert sum("a B" in part or "c" in part for part in " ".join(lines).split("|")) <= 1
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t", "\r", " \t\r"])
+@pytest.mark.parametrize("size", [7, 64])
+def test_blank_lines_that_hold_spaces_end_sentences_too(models, tmp_path, run, monkeypatch, blank, size):  # noqa: F811
+    monkeypatch.setattr(blocks_module, "SIZE", size)
+    monkeypatch.setattr(blocks_module, "LONGEST_RECORD", 40)
+    path = tmp_path / "in.conll"
+    path.write_bytes(CONLL.replace("\n\n", f"\n{blank}\n").encode())
+    assert max(len(block.content) for block in record_blocks(path, "columns")) < size + 40
+    assert run("predict", models / "tags.chaff", path, "-o", tmp_path / "out.conll").code == 0
+    monkeypatch.setattr(blocks_module, "SIZE", 1 << 20)
+    (tmp_path / "plain.conll").write_text(CONLL)
+    run("predict", models / "tags.chaff", tmp_path / "plain.conll", "-o", tmp_path / "plain.out.conll")
+    assert (tmp_path / "out.conll").read_bytes() == (tmp_path / "plain.out.conll").read_bytes()
 
 
 @given(st.lists(st.text('ab,"\n', max_size=5), min_size=1, max_size=6), st.integers(1, 9))

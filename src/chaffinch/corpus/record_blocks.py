@@ -26,6 +26,7 @@ SIZE = 1 << 19  # bytes of a block, if available
 LONGEST_RECORD = 8 * LONGEST_LINE  # bytes
 _TOKEN = re.compile(rb"^(?!#|-DOCSTART-)[ \t]*[^\s]", re.MULTILINE)  # a line that is no comment and no mark
 _LINE_END = re.compile(rb"\n")
+_BLANK_LINE = re.compile(rb"(?<=\n)[ \t\r]*\n")  # as the splitter of columns knows it
 
 
 @dataclass(frozen=True)
@@ -103,10 +104,11 @@ def _cut(path: str | Path, stream: object, format: str, header: bytes, text: str
     held, first, lines = b"", not header, 0
     sign = header_delimiter(header, text)
     while more := read(SIZE):
+        seen = len(held)
         held += more
         if first and format == "csv":
             sign = header_delimiter(held, text)
-        end = _last_end(held, format, sign)
+        end = _last_end(held, format, sign, seen)
         if first and end and format in ROWS and end <= len(_header(held, format, text)):
             end = 0  # no more than the header
         if end:
@@ -132,13 +134,15 @@ def _long_record(path: str | Path, number: int, held: bytes, format: str) -> Dat
     return fault(path, number, f"{what}: {start}")
 
 
-def _last_end(held: bytes, format: str, sign: bytes) -> int:
-    """The end of the last complete record; 0 if there is none."""
+def _last_end(held: bytes, format: str, sign: bytes, seen: int = 0) -> int:
+    """The end of the last complete record; 0 if there is none. seen: length of the start that has none"""
     if format in PARAGRAPHS:  # after the last blank line, if a token stands before it
         end = max(
             held.rfind(b"\n\n") + 2 if b"\n\n" in held else 0,
             held.rfind(b"\n\r\n") + 3 if b"\n\r\n" in held else 0,
         )
+        new = max(end, held.rfind(b"\n", 0, seen))
+        end = max((found.end() for found in _BLANK_LINE.finditer(held, new)), default=end)
         return end if end and _TOKEN.search(held, 0, end) else 0
     if format != "csv" or b'"' not in held:
         return held.rfind(b"\n") + 1
@@ -154,7 +158,7 @@ def _record_ends(body: bytes, format: str, sign: bytes) -> Iterator[int]:
             end = found.end()
             if _TOKEN.match(body, at, end):
                 begun = True
-            elif begun and body[at:end] in (b"\n", b"\r\n"):
+            elif begun and not body[at:end].strip():
                 yield end
                 begun = False
             at = end
