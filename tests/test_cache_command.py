@@ -206,6 +206,26 @@ def test_an_estimate_is_told_before_a_large_file_is_trained_on(tmp_path: Path) -
     assert "--cache DIR uses" in found.told(None)
 
 
+def test_the_estimate_of_parquet_is_that_of_the_same_rows_in_csv(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow")
+    from pyarrow import csv, parquet
+
+    data = document_file(tmp_path / "d.csv", 4000)
+    parquet.write_table(csv.read_csv(data), tmp_path / "d.parquet")
+    monkeypatch.setattr("chaffinch.corpus.parquet.BATCH", 200)
+    monkeypatch.setattr("chaffinch.corpus.record_blocks.SIZE", data.stat().st_size // 20)
+    rows, table = (
+        estimate(kind_of_file(path), [path], {}, least=1, features="words")
+        for path in (data, tmp_path / "d.parquet")
+    )
+    assert rows is not None
+    assert table is not None
+    assert table.memory == pytest.approx(rows.memory, rel=0.1)
+    assert table.cached == pytest.approx(rows.cached, rel=0.1)
+
+
 def test_the_estimate_leaves_out_rare_features_as_training_does() -> None:
     needs = Needs(
         memory=0, features=1, growth=1.0, weight_bytes=100, most=1_000, blocks=0, as_blocks=0, index_bytes=0

@@ -1,5 +1,6 @@
 """Answers with --nth, --precision and --rules, and of Parquet, come block by block and are those of the whole file."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from chaffinch.corpus import record_blocks as blocks_module
 from chaffinch.kinds import KINDS
 from chaffinch.kinds import streaming as streaming_module
 from chaffinch.kinds.requests import PredictRequest
+from chaffinch.progress import Progress
 from commandline import Runner, run
 
 __all__ = ["run"]
@@ -129,6 +131,43 @@ def test_parquet_is_answered_batch_by_batch(
     if suffix == ".parquet":
         assert [row["text"] for row in found[0]] == texts
         assert {row["prediction"] for row in found[0]} == {"+", "-"}
+
+
+@pytest.mark.parametrize("compression", ["none", "zstd"])
+def test_blocks_of_parquet_and_arrow_end_at_their_share_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compression: str
+) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    table = arrow.table({"text": [f"good food {n}" for n in range(4000)], "n": list(range(4000))})
+    parquet.write_table(table, tmp_path / "in.parquet", compression=compression)
+    with arrow.ipc.new_file(tmp_path / "in.arrow", table.schema) as out:
+        out.write_table(table, max_chunksize=500)
+    monkeypatch.setattr("chaffinch.corpus.parquet.BATCH", 500)
+    for name in ("in.parquet", "in.arrow"):
+        size = (tmp_path / name).stat().st_size
+        ends = [block.end for block in blocks_module.record_blocks(tmp_path / name, "parquet")]
+        assert ends == pytest.approx([size * (k + 1) / 8 for k in range(8)], abs=size / 8)
+        assert ends == sorted(set(ends))
+        assert ends[-1] <= size
+
+
+def test_the_bar_of_predict_counts_bytes_of_parquet_and_files(
+    folder: Path, tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    rows = [f"good food {n} " + "x" * 2000 for n in range(1500)]
+    for name in "ab":
+        parquet.write_table(arrow.table({"text": rows}), tmp_path / f"{name}.parquet", compression="none")
+    told: list[Progress] = []
+    monkeypatch.setattr("chaffinch.cli.predict.progress_bar", lambda: nullcontext(told.append))
+    asked = run("predict", folder / "texts.chaff", tmp_path / "?.parquet", "-o", tmp_path / "out.csv")
+    assert asked.code == 0, asked.err
+    assert [(p.done, p.total) for p in told if p.task == "files"] == [(0, 2), (1, 2)]
+    assert [(p.done, p.total) for p in told if p.task == "MB"] == [(1, 2), (2, 2)] * 2
 
 
 def test_a_row_of_parquet_that_cannot_be_read_is_named_by_its_number(

@@ -215,7 +215,9 @@ def command(
         many_writers(output) if together else nullcontext(),
         progress_bar() as listener,
     ):
-        for path, target in zip(inputs, targets, strict=True):
+        for done, (path, target) in enumerate(zip(inputs, targets, strict=True)):
+            if len(inputs) > 1:
+                listener(Progress("files", done, len(inputs)))
             request = replace(asked, data=path, output=target, layout=layout)
             predict_file(kind, loaded, request, on_error, listener)
 

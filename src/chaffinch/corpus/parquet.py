@@ -9,6 +9,7 @@ for sentences, ``text`` and ``label`` for texts. Both formats read Arrow files a
 """
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -37,7 +38,7 @@ def read(path: str | Path, *, text: str | None = None, label: str | None = None)
         raise DataError("Parquet is read from its end and cannot come from standard input; name a file")
     with reading(path) as stream:
         try:
-            schema, batches = _batches(stream, parquet)
+            schema, batches, _ = _batches(stream, parquet)
             header = schema.names
             names = class_names(schema.metadata or {})
             at_tags = None if text is not None else _lists(name, schema, label, names)
@@ -64,18 +65,23 @@ def has_arrow() -> bool:
     return find_spec("pyarrow") is not None
 
 
-def arrow_blocks(path: str | Path) -> Iterator[tuple[bytes, int]]:
-    """Each batch of a table as an Arrow stream, and the number of its first row, from 1."""
+def arrow_blocks(path: str | Path) -> Iterator[tuple[bytes, int, int]]:
+    """Each batch of a table as an Arrow stream, the number of its first row, from 1, and the bytes read up to its end.
+
+    The columns of Parquet are not stored row by row: its bytes are counted in proportion to the rows.
+    """
     _, parquet = _arrow()
     if str(path) == STDIO:
         raise DataError("Parquet is read from its end and cannot come from standard input; name a file")
     with reading(path) as stream:
         try:
-            schema, batches = _batches(stream, parquet)
+            schema, batches, rows = _batches(stream, parquet)
+            size = stream.seek(0, os.SEEK_END) if rows else 0
             row = 1
             for batch in batches:
-                yield _streamed(schema, batch), row
-                row += batch.num_rows
+                last = row - 1 + batch.num_rows
+                yield _streamed(schema, batch), row, size * last // rows if rows else stream.tell()
+                row = last + 1
         except _arrow_errors() as e:
             raise DataError(f"{display_name(path)}: is not a readable Parquet file: {cut(str(e))}") from None
 
@@ -98,20 +104,20 @@ def _streamed(schema: Any, batch: Any) -> bytes:
     return content
 
 
-def _batches(stream: Any, parquet: Any) -> tuple[Any, Iterable[Any]]:
-    """The schema of a table and its batches of rows: Parquet, an Arrow file or an Arrow stream."""
+def _batches(stream: Any, parquet: Any) -> tuple[Any, Iterable[Any], int | None]:
+    """The schema of a table, its batches and, of Parquet, the number of rows; also of an Arrow file or stream."""
     import pyarrow
 
     magic = stream.read(6)
     stream.seek(0)
     if magic.startswith(PARQUET):
         table = parquet.ParquetFile(stream)
-        return table.schema_arrow, table.iter_batches(batch_size=BATCH)
+        return table.schema_arrow, table.iter_batches(batch_size=BATCH), table.metadata.num_rows
     if magic == ARROW_FILE:
         file = pyarrow.ipc.open_file(stream)
-        return file.schema, _checked(file.get_batch(i) for i in range(file.num_record_batches))
+        return file.schema, _checked(file.get_batch(i) for i in range(file.num_record_batches)), None
     found = pyarrow.ipc.open_stream(stream)
-    return found.schema, _checked(found)
+    return found.schema, _checked(found), None
 
 
 def _checked(batches: Iterable[Any]) -> Iterator[Any]:

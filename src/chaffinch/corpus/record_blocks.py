@@ -55,8 +55,8 @@ def record_blocks(path: str | Path, format: str, text: str | None = None) -> Ite
     text: the name of the text column, if it is known
     """
     if format in TABLES:
-        for content, row in arrow_blocks(path):
-            yield RecordBlock(content, row, row)
+        for content, row, end in arrow_blocks(path):
+            yield RecordBlock(content, row, end)
         return
     made = (
         told_header(path, format).encode() if format in ROWS else b""
