@@ -9,6 +9,7 @@ import chaffinch
 from chaffinch import Tagger, _core, samples
 from chaffinch.corpus import read_table
 from chaffinch.errors import ConfigError, DataError, DataWarning
+from chaffinch.estimators.learnt import sentence_strings
 from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.recipes import TAGGERS, crf_memory
 from chaffinch.recipes.crf import Crf
@@ -486,6 +487,19 @@ def test_the_weights_of_classes_stay_when_a_crf_learns_on():
     assert len(set(before.tolist())) > 1
     tagger.partial_fit([[("2", "CD"), ("zyzzyva", "NN")]], [["QTY", "NAME"]])
     np.testing.assert_array_equal(tagger._memory.weight[:N], before)
+
+
+def test_sentences_have_the_same_string_in_any_table():
+    rows = part(0, 50).lists("w"), part(0, 50).lists("pos")
+    joined = tuple("\n".join(map("\x1f".join, zip(*cells, strict=True))) for cells in zip(*rows, strict=True))
+    odd = [["a\nb"], []], [["NN"], []]  # a token with a line break, a sentence without tokens
+    for before in (([], []), odd):
+        columns = [a + b for a, b in zip(before, rows, strict=True)]
+        table = TokenTable.from_lists(dict(zip(("w", "pos"), columns, strict=True)))
+        assert sentence_strings(table, ["w", "pos"])[len(before[0]) :] == joined
+    table = TokenTable.from_lists({"w": [["a\nb"], ["a", "b"], ["a\nb"]]})
+    first, other, again = sentence_strings(table, ["w"])
+    assert first == again != other
 
 
 def test_lessons_without_tokens_or_with_missing_parts_are_refused_by_what_is_missing():

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch._core import joined_columns
 from chaffinch.errors import DataError
 from chaffinch.estimators.inputs import listed, refuse_missing, sample_weights
 from chaffinch.recipes.recipe import Change, doubled
+from chaffinch.text.attributes import ATTRIBUTES
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable, concatenated
 
-_TOKEN, _COLUMN = "\x1e", "\x1f"
+_TOKEN, _COLUMN = "\n", "\x1f"
 
 
 @dataclass(frozen=True)
@@ -191,9 +193,24 @@ class Learnt:
 
 
 def sentence_strings(table: TokenTable, columns: Sequence[str]) -> tuple[str, ...]:
-    """Each sentence's columns as one string."""
-    by_column = [[_TOKEN.join(row) for row in table.lists(name)] for name in columns]
-    return tuple(map(_COLUMN.join, zip(*by_column, strict=True)))
+    """Each sentence's columns as one string, a line per token.
+
+    >>> sentence_strings(TokenTable.from_lists({"w": [["a", "b"], ["a\\nb"]]}), ["w"])
+    ('a\\nb', "[('a\\\\nb',)]")
+    """
+    if ATTRIBUTES not in columns and table.n_sentences and np.diff(table.ptr).all():
+        given = [table.columns[name] for name in columns]
+        if not any(_TOKEN in cell for column in given for cell in column.types):
+            lines = joined_columns(table.ptr, [c.types for c in given], [c.ids for c in given], _COLUMN)
+            return tuple(lines.decode().split(2 * _TOKEN)[:-1])
+    by_column = [table.lists(name) for name in columns]
+    return tuple(_sentence_string(list(zip(*cells, strict=True))) for cells in zip(*by_column, strict=True))
+
+
+def _sentence_string(tokens: list[tuple[str, ...]]) -> str:
+    if any(_TOKEN in cell for cells in tokens for cell in cells):
+        return repr(tokens)
+    return _TOKEN.join(map(_COLUMN.join, tokens))
 
 
 def _chosen(strings: tuple[str, ...], which: NDArray[np.bool_]) -> tuple[str, ...]:
