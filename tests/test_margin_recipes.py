@@ -216,3 +216,17 @@ def test_letters_come_back_from_their_archive_and_folds_are_chosen(letters, tmp_
     documents[0].columns["y"][0] = "?"
     with pytest.raises(DataError, match="document 1: expected labels a to z"):
         write(documents, tmp_path / "bad.npz")
+
+
+def test_a_classifier_that_stops_after_its_default_passes_says_that_instead(tmp_path, run: Runner):  # noqa: F811
+    lines = [f"{d.labels[0]}\t{d.text}" for d in samples.load("questions")[:600]]
+    (tmp_path / "q.tsv").write_text("\n".join(["label\ttext", *lines, ""]))
+    given = ("train", tmp_path / "q.tsv", "-o", tmp_path / "q.chaff", "--label", "label", "--text", "text")
+    given = (*given, "--recipe", "crammer-singer")
+    told = {passes: " ".join(run(*given, *passes).out.split()) for passes in ((), ("--epochs", "4"))}
+    assert re.search(
+        r"in [0-9.]+ s, within \d+ % of the optimum after 4 passes, the default; --epochs allows more",
+        told[()],
+    )
+    assert re.search(r"not converged: within \d+ % of the optimum", told["--epochs", "4"])
+    assert load(tmp_path / "q.chaff").converged_ is False
