@@ -5,7 +5,9 @@ import pickle
 import socket
 import subprocess
 import sys
+import threading
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +17,7 @@ import pytest
 from pyarrow import parquet
 
 from chaffinch import Classifier, Tagger
-from chaffinch.engines import InProcess, Processes, engine_named, prediction, processes, ray_engine
+from chaffinch.engines import InProcess, Processes, engine_named, prediction, processes, ray_engine, ray_head
 from chaffinch.engines.arrow import ArrowPredictor
 from chaffinch.engines.engine import EngineError
 from chaffinch.errors import ConfigError, DataError
@@ -155,10 +157,116 @@ def test_a_cluster_that_nobody_runs_is_an_error_at_once(monkeypatch, scheme):
             engine_named("ray").broadcast(1)
 
 
+@contextmanager
+def listening(answer):
+    """The address of a program that answers every connection with some bytes, until this ends."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve():
+            while True:
+                try:
+                    line, _ = server.accept()
+                except OSError:  # closed
+                    return
+                with line:
+                    line.recv(100)
+                    line.sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        server.shutdown(socket.SHUT_RDWR)
+
+
+SETTINGS_FRAME = bytes(
+    [0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 127, 255, 255, 255]
+)  # what a server of HTTP/2 says first
+
+
+def test_another_program_at_the_address_of_a_cluster_is_an_error_that_shows_its_answer(monkeypatch):
+    """Ray itself waits for minutes, or for ever."""
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False))
+    with listening(b"HTTP/1.0 505 Not supported") as address:
+        with pytest.raises(
+            EngineError,
+            match=rf"no Ray cluster answers at {address}: another program listens there, .* b'HTTP/1.0 '; RAY_ADD",
+        ):
+            ray_engine.RayEngine(address=address).broadcast(1)
+    monkeypatch.setattr(ray_head, "REACHED", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(EngineError, match="has said nothing for 0.1 s"):
+            ray_head.refuse_unreachable(address)
+    with listening(SETTINGS_FRAME) as address:
+        ray_head.refuse_unreachable(address)
+        ray_head.refuse_unreachable(f"ray://{address}")
+
+
+THROUGH_A_PROXY = SimpleNamespace(client=SimpleNamespace(ray=SimpleNamespace(is_connected=lambda: True)))
+
+
+def lost_quickly(monkeypatch, shutdown):
+    for name, value in {"LOST": 0.1, "BETWEEN": 0.0, "PAUSE": 0.01, "GOODBYE": 0.05}.items():
+        monkeypatch.setattr(ray_head, name, value)
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(shutdown=shutdown))
+
+
+def test_a_lost_head_ends_a_call_that_waits_for_it(monkeypatch):
+    left, never = [], threading.Event()
+    lost_quickly(monkeypatch, lambda: left.append(True))
+    with listening(SETTINGS_FRAME) as address:
+        head = ray_head.Head(address)
+        assert head.asked(lambda: 3) == 3
+        with pytest.raises(KeyError):
+            head.asked({}.popitem)
+    started = time.monotonic()
+    with pytest.raises(
+        EngineError, match=rf"head node .* {address} has not answered .*; start the cluster"
+    ) as told:
+        head.asked(never.wait)
+    assert time.monotonic() - started < 10
+    assert left == [True]
+    assert not told.value.stuck
+    never.set()
+
+
+def test_a_lost_head_that_ray_cannot_leave_is_said_to_be_stuck(monkeypatch):
+    never = threading.Event()
+    lost_quickly(monkeypatch, never.wait)
+    with listening(SETTINGS_FRAME) as address:
+        head = ray_head.Head(address)
+        assert head.answers()
+    end = time.monotonic() + 10
+    with pytest.raises(EngineError, match="has not answered") as told:
+        while time.monotonic() < end:
+            head.check()
+    assert told.value.stuck
+    never.set()
+
+
+def test_the_command_ends_at_once_if_an_engine_is_stuck(tmp_path):
+    """Threads that Ray leaves behind would hang it, or crash it with another exit code."""
+    (tmp_path / "command.py").write_text(
+        "import atexit\n"
+        "from chaffinch import cli\n"
+        "from chaffinch.engines.engine import EngineError\n"
+        "atexit.register(print, 'not at once')\n"
+        "def app(**_): raise EngineError('the head is lost', stuck=True)\n"
+        "cli.typer.main.get_command = lambda _: app\n"
+        "cli.main()\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, str(tmp_path / "command.py")], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", "chaffinch: the head is lost\n")
+
+
 @pytest.mark.parametrize("address", [None, "1.2.3.4"])  # without a port: a name that only Ray knows
 def test_more_workers_than_cores_are_an_error_that_names_both(monkeypatch, address):
     fake = SimpleNamespace(
-        is_initialized=lambda: False, init=lambda **_: None, cluster_resources=lambda: {"CPU": 2.0}
+        is_initialized=lambda: False,
+        init=lambda **_: None,
+        cluster_resources=lambda: {"CPU": 2.0},
+        util=THROUGH_A_PROXY,
     )
     monkeypatch.setitem(sys.modules, "ray", fake)
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
@@ -173,6 +281,7 @@ class FakeRay:
     """As much of Ray as ``map`` calls; the first task of the shard ``stuck`` never ends."""
 
     exceptions = SimpleNamespace(RayTaskError=OSError, RayError=OSError)
+    util = THROUGH_A_PROXY
 
     def __init__(self, stuck):
         self.stuck, self.calls, self.cancelled = stuck, [], []

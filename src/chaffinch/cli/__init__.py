@@ -146,7 +146,7 @@ def main() -> None:
         with tell_once():
             typer.main.get_command(app)(prog_name="chaffinch")
     except ChaffinchError as e:
-        _fail(str(e))
+        _fail(str(e), at_once=getattr(e, "stuck", False))
     except OSError as e:
         _fail(f"{e.filename}: {e.strerror}" if e.filename and e.strerror else str(e))
     except MemoryError:
@@ -161,9 +161,13 @@ def main() -> None:
         _fail(interruption(e), INTERRUPTED)
 
 
-def _fail(sentence: str, code: int = BAD_INPUT) -> NoReturn:
+def _fail(sentence: str, code: int = BAD_INPUT, at_once: bool = False) -> NoReturn:
+    """Say the sentence and end with the code; at_once: without waiting for threads, which may hang."""
     abandon_stdout()
     _say(sentence)
+    if at_once:
+        sys.stderr.flush()
+        os._exit(code)
     raise SystemExit(code) from None
 
 

@@ -20,7 +20,14 @@ from chaffinch.learners.shards import Reducer, Term, Work, summed_nodes
 
 
 class EngineError(ChaffinchError):
-    """The engine could not do the work: workers died repeatedly, or there are none."""
+    """The engine could not do the work: workers died repeatedly, or there are none.
+
+    stuck: threads of the engine wait for a machine that does not answer; they would crash a process that ends in order
+    """
+
+    def __init__(self, message: str, stuck: bool = False) -> None:
+        super().__init__(message)
+        self.stuck = stuck
 
 
 class Job(Protocol):

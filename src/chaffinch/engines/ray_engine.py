@@ -3,12 +3,11 @@
 ``map`` makes a task of each shard; Ray repeats it elsewhere if its node is lost. Ray notices that late, so a task that
 takes much longer than all others is also given to a second worker, and the first result counts. Every
 process keeps the state of its last job, so a model is loaded once per process. ``reduce`` calls one actor per core;
-the shards of an actor that is lost go to the others, which read them from their files. Files are read and written by
-the nodes: the folders must be the same on all of them.
+the shards of an actor that is lost go to the others, which read them from their files. If the head node is lost, the
+work ends with an error. Files are read and written by the nodes: the folders must be the same on all of them.
 """
 
 import os
-import socket
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.engines.engine import EngineError, Holding, Job
+from chaffinch.engines.ray_head import Head, refuse_unreachable
 from chaffinch.errors import missing_extra
 from chaffinch.learners.shards import Term, TreeSum, Work, summed_nodes
 
 PATIENCE = (
     45.0  # seconds without any worker; with the time in which Ray notices lost nodes, less than a minute
 )
-PAUSE = 1.0  # seconds between two attempts to start a worker
-REACHED = 20.0  # seconds to reach the head node
+PAUSE = 1.0  # seconds between two attempts to start a worker, or two counts of the cores
 AHEAD = 2  # tasks in flight per core
 RETRIES = 5  # of a task whose node was lost
 LATE = 5.0  # an actor is given up if its answer takes this many seconds and LATE_TIMES the time of all others
@@ -49,6 +48,8 @@ class RayEngine:
         self._key = ""
         self._joined = True  # the cluster runs elsewhere, or was started before
         self._checked = False  # it has as many cores as there are workers
+        self._head = Head(None)
+        self._known, self._counted = 0, 0.0  # its cores, and when they were counted
 
     def map(self, job: Job, shards: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         """The results as they come."""
@@ -67,10 +68,11 @@ class RayEngine:
         self._wait_for_a_core(ray)
         alive = time.monotonic()
         while waiting or running:
-            limit = self.workers or AHEAD * max(int(ray.cluster_resources().get("CPU", 0)), 1)
+            limit = self.workers or AHEAD * max(self._cores(ray), 1)
             while waiting and len(running) < limit:
                 give(waiting.pop())
             done, _ = ray.wait(list(running), timeout=1.0)
+            self._head.check()
             for reference in done:
                 if reference not in running:  # its twin is in the same batch
                     continue
@@ -93,7 +95,7 @@ class RayEngine:
                 } - again:
                     again.add(n)
                     give(n)
-            if ray.cluster_resources().get("CPU", 0) >= 1:
+            if self._cores(ray) >= 1:
                 alive = time.monotonic()
             elif time.monotonic() - alive > self.patience:
                 raise failure or self._no_core(ray)
@@ -123,6 +125,7 @@ class RayEngine:
         begun = latest = time.monotonic()
         while left:
             done, _ = ray.wait(list(running), timeout=0.5)
+            self._head.check()
             lost = []
             for reference in done:
                 actor, own = running.pop(reference)
@@ -165,7 +168,7 @@ class RayEngine:
     def _gather(self, ray: Any, most: int) -> None:
         """Start the actors that are missing, on free cores; EngineError if none starts within the patience."""
         missing = min(self.workers or most, most) - len(self._actors)
-        free = int(ray.available_resources().get("CPU", 0))
+        free = int(self._head.asked(ray.available_resources).get("CPU", 0))
         wanted = min(missing, free if self._actors else max(free, 1))
         if wanted <= 0:
             return
@@ -181,6 +184,7 @@ class RayEngine:
         begun = time.monotonic()
         while fresh:
             done, _ = ray.wait(list(fresh), timeout=1.0)
+            self._head.check()
             for reference in done:
                 actor = fresh.pop(reference)
                 try:
@@ -229,6 +233,7 @@ class RayEngine:
                 raise EngineError(f"Ray could not be started or reached: {told}") from None
             self._joined = address is not None
         if not self._checked:
+            self._head = Head.of(ray)
             self._refuse_more_workers_than_cores(ray)
             self._checked = True
         return ray
@@ -236,7 +241,7 @@ class RayEngine:
     def _refuse_more_workers_than_cores(self, ray: Any) -> None:
         """Raise if the cluster has fewer cores than workers were asked for; nodes may join within the patience."""
         end = time.monotonic() + (self.patience if self._joined else 0.0)
-        while (cores := int(ray.cluster_resources().get("CPU", 0))) < self.workers:
+        while (cores := self._cores(ray)) < self.workers:
             if time.monotonic() >= end:
                 raise EngineError(
                     f"{self.workers} workers need {self.workers} CPU, and the cluster has {cores}; add nodes, or ask "
@@ -247,17 +252,28 @@ class RayEngine:
     def _wait_for_a_core(self, ray: Any) -> None:
         """Raise if no task starts within the patience."""
         probe = ray.remote(num_cpus=1)(_ready).remote()
-        if not ray.wait([probe], timeout=self.patience)[0]:
-            ray.cancel(probe)
-            raise self._no_core(ray)
+        end = time.monotonic() + self.patience
+        while not ray.wait([probe], timeout=min(1.0, self.patience))[0]:
+            self._head.check()
+            if time.monotonic() >= end:
+                ray.cancel(probe)
+                raise self._no_core(ray)
 
     def _no_core(self, ray: Any) -> EngineError:
-        have = {k: v for k, v in ray.cluster_resources().items() if k in ("CPU", "memory")}
-        free = ray.available_resources().get("CPU", 0)
+        all_of_it = self._head.asked(ray.cluster_resources)
+        have = {k: v for k, v in all_of_it.items() if k in ("CPU", "memory")}
+        free = self._head.asked(ray.available_resources).get("CPU", 0)
         return EngineError(
             f"no worker could start within {self.patience:g} s: a task needs 1 CPU, and the cluster has "
             f"{have or 'no resources'}, of which {free:g} CPU are free; add a node or free its cores"
         )
+
+    def _cores(self, ray: Any) -> int:
+        """The cores of the cluster, at most a second ago; those known last if the head does not answer."""
+        if time.monotonic() - self._counted > PAUSE and (self._counted == 0.0 or self._head.answers()):
+            self._known = int(self._head.asked(ray.cluster_resources).get("CPU", 0))
+            self._counted = time.monotonic()
+        return self._known
 
     def _result(self, ray: Any, reference: Any) -> Any:
         try:
@@ -282,21 +298,6 @@ class _Actor:
     ) -> dict[tuple[int, int], Term]:
         """The sum of its own shards, as far as they are neighbours."""
         return summed_nodes(work, self._holding.of(work.key), numbers, shards, K, given, threads=1)
-
-
-def refuse_unreachable(address: str | None) -> None:
-    """Raise at once if nothing listens at HOST:PORT, for which Ray would wait several minutes."""
-    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
-    if not host or not port.isdecimal():  # this machine, or a name that Ray knows
-        return
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=REACHED).close()
-    except (OSError, OverflowError) as e:
-        told = getattr(e, "strerror", None) or e
-        raise EngineError(
-            f"no Ray cluster answers at {address}: {told}; RAY_ADDRESS names the head node and its port, such as "
-            "10.0.0.1:6379"
-        ) from None
 
 
 def _is_late(others: float, waited: float) -> bool:
