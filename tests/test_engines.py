@@ -186,15 +186,13 @@ def test_another_program_at_the_address_of_a_cluster_is_an_error_that_shows_its_
     """Ray itself waits for minutes, or for ever."""
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False))
     with listening(b"HTTP/1.0 505 Not supported") as address:
-        with pytest.raises(
-            EngineError,
-            match=rf"no Ray cluster answers at {address}: another program listens there, .* b'HTTP/1.0 '; RAY_ADD",
-        ):
+        told = rf"no Ray cluster answers at {address}: another program listens there, .* b'HTTP/1.0 '; RAY_ADDRESS"
+        with pytest.raises(EngineError, match=told):
             ray_engine.RayEngine(address=address).broadcast(1)
     monkeypatch.setattr(ray_head, "REACHED", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(EngineError, match="has said nothing for 0.1 s"):
+        with pytest.raises(EngineError, match=r"has said nothing for 0\.1 s"):
             ray_head.refuse_unreachable(address)
     with listening(SETTINGS_FRAME) as address:
         ray_head.refuse_unreachable(address)
@@ -229,16 +227,21 @@ def test_a_lost_head_ends_a_call_that_waits_for_it(monkeypatch):
     never.set()
 
 
+def keep_checking(head):
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        head.check()
+        time.sleep(0.01)
+
+
 def test_a_lost_head_that_ray_cannot_leave_is_said_to_be_stuck(monkeypatch):
     never = threading.Event()
     lost_quickly(monkeypatch, never.wait)
     with listening(SETTINGS_FRAME) as address:
         head = ray_head.Head(address)
         assert head.answers()
-    end = time.monotonic() + 10
     with pytest.raises(EngineError, match="has not answered") as told:
-        while time.monotonic() < end:
-            head.check()
+        keep_checking(head)
     assert told.value.stuck
     never.set()
 
@@ -396,8 +399,51 @@ def test_a_second_run_does_what_is_missing(model, tmp_path, run):  # noqa: F811
     again = {path.name: path.stat().st_mtime_ns for path in out.glob("*.conll")}
     assert {name for name in times if times[name] == again[name]} == {"part0.conll", "part3.conll"}
     assert run(*ask, "--marginals").err.count("predicted before") == 0  # another question
-    (out / "manifest.json").write_text("{damaged")
-    assert run(*ask).err.count("predicted before") == 0
+
+
+def test_a_manifest_that_cannot_be_trusted_is_told_and_not_used(model, tmp_path, run):  # noqa: F811
+    pattern, out = corpus(tmp_path, 1)
+    manifest = out / "manifest.json"
+    ask = ["predict", str(model), pattern, "-o", str(out), "--engine", "threads"]
+    assert run(*ask).err == ""
+    whole, answers = manifest.read_text(), (out / "part0.conll").read_bytes()
+    for text, told in (
+        (whole[:-9], "manifest.json: is damaged ("),
+        (
+            whole.replace('"version": 1', '"version": 2'),
+            "expected version 1, found 2, so every file is predicted",
+        ),
+    ):
+        manifest.write_text(text)
+        (out / "part0.conll").write_bytes(b"?" * (out / "part0.conll").stat().st_size)
+        said = run(*ask).err
+        assert told in said
+        assert "predicted before" not in said
+        assert (out / "part0.conll").read_bytes() == answers
+        assert manifest.read_text() == whole
+    manifest.write_text(whole.replace(' "version": 1\n', ' "other": 1\n'))  # as before manifests had versions
+    assert "1 of 1 files were predicted before" in run(*ask).err
+    manifest.write_text('{"name": "of another program"}')
+    refused = run(*ask)
+    assert refused.code == 2
+    assert "is not the record of predictions that --engine writes" in refused.err
+    assert manifest.read_text() == '{"name": "of another program"}'
+
+
+def test_answers_of_earlier_runs_beside_those_of_this_run_are_told(model, tmp_path, run):  # noqa: F811
+    pattern, out = corpus(tmp_path, 3)
+    ask = ["predict", str(model), pattern, "-o", str(out), "--engine", "threads"]
+    assert run(*ask).err == ""
+    (tmp_path / "part2.conll").unlink()
+    assert f"1 file of earlier runs in {out} holds answers to inputs that are gone" in run(*ask).err
+    (tmp_path / "part1.conll").unlink()
+    for _ in range(2):  # a second run does not forget them
+        told = run(*ask, "--marginals").err
+        assert f"2 files of earlier runs in {out} hold answers of another model or other settings" in told
+        assert "such as part1.conll" in told
+    (out / "part1.conll").unlink()
+    (out / "part2.conll").unlink()
+    assert "earlier runs" not in run(*ask, "--marginals").err
 
 
 def test_files_are_predicted_again_if_the_model_or_the_rules_have_changed(model, tmp_path, run):  # noqa: F811

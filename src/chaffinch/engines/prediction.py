@@ -6,7 +6,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from chaffinch.kinds.requests import PredictRequest
 from chaffinch.kinds.streaming import predict_file
 
 MANIFEST = "manifest.json"
+VERSION = 1  # of the manifest
 BETWEEN_RECORDS = 1.0  # seconds between two writings of the manifest
 
 if sys.platform != "win32":
@@ -82,6 +83,7 @@ def predict_files(
     folder = pairs[0][1].parent
     with _alone_in(folder):
         manifest = Manifest.read(folder, job)
+        manifest.tell_leftovers({output.name for _, output in pairs})
         left = []
         for data, output in pairs:
             if manifest.has(data, output):
@@ -142,20 +144,19 @@ def _remove_unfinished(outputs: Sequence[Path]) -> None:
 class Manifest:
     """The finished files: by the name of the output, the input's size and time, and the size of the answers.
 
-    key: a hash of the model, the request and the contents of the files that the request names, such as rules
+    key:     a hash of the model, the request and the contents of the files that the request names, such as rules
+    earlier: outputs that another model or request has written, by name, and their inputs
     """
 
     path: Path
     key: str
     files: dict[str, dict[str, Any]]
-    inputs: dict[str, str] = field(
-        default_factory=dict
-    )  # of all outputs so far, those of other jobs included
+    earlier: dict[str, str] = field(default_factory=dict)
     _written: float = 0.0
 
     @classmethod
     def read(cls, folder: Path, job: FilePrediction) -> "Manifest":
-        """The manifest of a folder; an empty one if there is none, or one of another job."""
+        """The manifest of a folder; without files if there is none, it is damaged, or it is that of another job."""
         asked = {
             k: _contents(v) for k, v in asdict(job.request).items() if k not in ("data", "output", "threads")
         }
@@ -163,13 +164,49 @@ class Manifest:
             json.dumps([job.digest, job.on_error, asked], sort_keys=True).encode()
         ).hexdigest()
         path = folder / MANIFEST
+        if not path.exists():
+            return cls(path, key, {})
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
-            files = {str(name): dict(entry) for name, entry in found["files"].items()}
-            inputs = {name: str(entry.get("input")) for name, entry in files.items()}
-            return cls(path, key, files if found["key"] == key else {}, inputs)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError) as e:
+            warn_about_data(f"{path}: is damaged ({e}), so every file is predicted again")
             return cls(path, key, {})
+        try:
+            files = {str(name): dict(entry) for name, entry in found["files"].items()}
+            earlier = {str(name): str(data) for name, data in found.get("earlier", {}).items()}
+            version, of = found.get("version", VERSION), str(found["key"])
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise DataError(
+                f"{path}: is not the record of predictions that --engine writes under this name; name another folder, "
+                "or move the file"
+            ) from None
+        if version != VERSION:
+            warn_about_data(
+                f"{path}: expected version {VERSION}, found {version}, so every file is predicted again"
+            )
+        if version != VERSION or of != key:
+            earlier |= {name: str(entry.get("input")) for name, entry in files.items()}
+            files = {}
+        return cls(
+            path, key, files, {name: data for name, data in earlier.items() if (folder / name).is_file()}
+        )
+
+    def tell_leftovers(self, names: Collection[str]) -> None:
+        """Warn about answers in the folder that are not those of this run, which writes outputs of these names."""
+        folder = self.path.parent
+        others = sorted(self.earlier.keys() - names)
+        gone = sorted(
+            name
+            for name, entry in self.files.items()
+            if name not in names and (folder / name).is_file() and not Path(str(entry.get("input"))).exists()
+        )
+        for left, of in ((others, "of another model or other settings"), (gone, "to inputs that are gone")):
+            if left:
+                files, hold = ("file", "holds") if len(left) == 1 else ("files", "hold")
+                warn_about_data(
+                    f"{len(left):,} {files} of earlier runs in {folder} {hold} answers {of}, such as {left[0]}; remove "
+                    "what should not be read together with the answers of this run"
+                )
 
     def has(self, data: Path, output: Path) -> bool:
         """Whether the output holds the answers to this input as it is now."""
@@ -180,11 +217,15 @@ class Manifest:
 
     def input_of(self, output: Path) -> str | None:
         """The input to which an existing output holds the answers; None: unknown."""
-        return self.inputs.get(output.name) if output.is_file() else None
+        if not output.is_file():
+            return None
+        entry = self.files.get(output.name)
+        return self.earlier.get(output.name) if entry is None else str(entry.get("input"))
 
     def add(self, output: Path, facts: dict[str, Any], size: int) -> None:
         """Record an output."""
         self.files[output.name] = {**facts, "answers": size}
+        self.earlier.pop(output.name, None)
         if time.monotonic() - self._written > BETWEEN_RECORDS:
             self.write()
 
@@ -192,7 +233,8 @@ class Manifest:
         """Write the file; it is complete at any moment."""
         self._written = time.monotonic()
         with writing_text(self.path) as stream:
-            json.dump({"key": self.key, "files": self.files}, stream, indent=1, sort_keys=True)
+            record = {"version": VERSION, "key": self.key, "files": self.files, "earlier": self.earlier}
+            json.dump(record, stream, indent=1, sort_keys=True)
 
 
 def digest_of(path: Path) -> str:

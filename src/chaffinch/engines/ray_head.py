@@ -1,7 +1,7 @@
 """The head node of a Ray cluster: whether it answers, and calls that wait for it.
 
-Ray waits a minute for a head that is lost and then ends the driver's process without an exception; a call that needs the
-head does not return until then. Here a head that does not answer for a shorter time is an error.
+Ray waits a minute for a head that is lost and then ends the driver's process without an exception; a call that needs
+the head does not return until then. Here a head that does not answer for a shorter time is an error.
 """
 
 import atexit
@@ -62,8 +62,8 @@ class Head:
             self._answered = self._asked
         elif self._asked - self._answered > LOST:
             raise EngineError(
-                f"the head node of the Ray cluster at {self.address} has not answered for {LOST:g} s: {told}; start the "
-                "cluster again, and the same command continues",
+                f"the head node of the Ray cluster at {self.address} has not answered for {LOST:g} s: {told}; start "
+                "the cluster again, and the same command continues",
                 stuck=not _disconnected(),
             )
         return told is None
