@@ -1,6 +1,7 @@
 """The engine of Ray on a real cluster of several nodes in this machine, one of which is killed."""
 
 import random
+import signal
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +22,7 @@ from chaffinch.lab.tuning import space_of
 from chaffinch.learners.shards import Sharding
 
 ray = pytest.importorskip("ray", reason="needs the packages of locks/cluster.txt")
+from ray._private import services  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -29,12 +31,46 @@ WORDS = [["Ann", "went", "home"], ["Bob", "saw", "Ann", "."], ["the", "dog", "ba
 TAGS = [["B-PER", "O", "O"], ["B-PER", "O", "B-PER", "O"], ["O", "O", "O"]]
 
 
-def with_node(cluster):
-    """One more node of one core; a busy machine may need a second attempt."""
-    try:
-        return cluster.add_node(num_cpus=1)
-    except Exception:
-        return cluster.add_node(num_cpus=1)
+STARTED = 120  # seconds for a node to start
+ENDED = 300  # seconds for a test
+
+
+@pytest.fixture(scope="module")
+def unhurried():
+    """Ray gives up a node that is not known to its head after 30 s, which a busy machine may need, but leaves its
+    processes: an attempt that fails would become one node too many.
+    """
+    known = services.get_node
+
+    def known_in_time(*given):
+        end = time.monotonic() + STARTED
+        while True:
+            try:
+                return known(*given)
+            except RuntimeError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.2)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(services, "get_node", known_in_time)
+        patched.setenv("RAY_gcs_server_port_wait_time_s", str(STARTED))
+        patched.setenv("RAY_raylet_start_wait_time_s", str(STARTED))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def ending():
+    """A test that hangs fails: Ray looks for signals while it waits."""
+
+    def fail(*_):
+        raise TimeoutError(f"the test has not ended within {ENDED} s")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(ENDED)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 def wait_until(holds, seconds=90):
@@ -51,10 +87,10 @@ def wait_for_cores(n):
 
 
 @pytest.fixture(scope="module")
-def running():
+def running(unhurried):
     """A head without cores and a node of one."""
     made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
-    with_node(made)
+    made.add_node(num_cpus=1)
     ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
     yield made
     ray.shutdown()
@@ -115,7 +151,7 @@ def test_errors_come_back_as_they_were(cluster, tmp_path):
 
 
 def test_the_work_of_a_killed_node_is_done_by_others(cluster, tmp_path):
-    victim = with_node(cluster)
+    victim = cluster.add_node(num_cpus=1)
     wait_for_cores(2)
     found, times = {}, []
     for n, result in RayEngine().map(Slow(str(tmp_path), 1.0), range(8)):
