@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from chaffinch.corpus import detect, read
+from chaffinch.corpus import detect, read, write
 from chaffinch.errors import ConfigError, DataError, DataWarning
+from chaffinch.text.document import Document
 from commandline import Runner, run  # noqa: F401
 
 ROWS = [("+", "good, fine tea"), ("-", 'a "bad" tea'), ("+", "one; two | three")]
@@ -44,6 +45,53 @@ def test_a_delimiter_can_be_named(tmp_path: Path) -> None:
 def test_one_column_needs_no_delimiter(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('text\n"a, b; c"\nd\n')
     assert [d.text for d in read(tmp_path / "a.csv")] == ["a, b; c", "d"]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_blank_lines_of_a_single_column_are_empty_cells(
+    run: Runner,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    end: str,
+) -> None:
+    (tmp_path / "train.csv").write_text(written(","))
+    assert run("train", tmp_path / "train.csv", "-o", tmp_path / "m.chaff").code == 0
+    cells = ["", "good tea", "", "", "bad tea", ""]
+    (tmp_path / name).write_bytes(end.join(["text", *cells, ""]).encode())
+    found = list(read(tmp_path / name, name[2:]))
+    assert [d.text for d in found] == cells
+    assert [d.line for d in found] == [2, 3, 4, 5, 6, 7]
+    asked = ["predict", tmp_path / "m.chaff", tmp_path / name, "--from", name[2:], "-o", tmp_path / "out.csv"]
+    for size in (1 << 19, 12, 1):
+        monkeypatch.setattr("chaffinch.corpus.record_blocks.SIZE", size)
+        assert run(*asked).code == 0
+        assert [d.text for d in read(tmp_path / "out.csv")] == cells
+    (tmp_path / name).write_text("id,text\n1,a\n\n2,b\n\n".replace(",", "," if name == "a.csv" else "\t"))
+    assert [d.text for d in read(tmp_path / name, name[2:])] == ["a", "b"]
+
+
+def test_an_empty_text_alone_in_a_row_of_tsv_is_read_back(tmp_path: Path) -> None:
+    texts = ["a", "", "b"]
+    write((Document(text=text) for text in texts), tmp_path / "a.tsv", labelled=False)
+    assert [d.text for d in read(tmp_path / "a.tsv", "tsv")] == texts
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (
+            written(",").replace("\n", "\r").encode(),
+            "a.csv:1: is not valid CSV: carriage return inside the row",
+        ),
+        (written(";").encode("utf-16"), "a.csv:1: NUL byte in UTF-16, expected UTF-8; convert the file"),
+    ],
+)
+def test_files_of_other_systems_are_refused_with_advice(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "a.csv").write_bytes(content)
+    with pytest.raises(DataError, match=said):
+        list(read(tmp_path / "a.csv"))
 
 
 def test_semicolons_are_seen_through_a_pipe_too(run: Runner, tmp_path: Path) -> None:  # noqa: F811

@@ -59,6 +59,12 @@ LABEL_NAMES = (
 LONGEST_FIELD = 2**31 - 1
 WRITTEN = 1000  # rows that are written at a time
 DELIMITERS = ",;\t|"
+# What Python's reader says, and what we say.
+_FAULTS = {
+    "unexpected end": "a quoted field is never closed",
+    "new-line character": "carriage return inside the row, expected lines to end in LF or CR LF",
+}
+_BLANK_ROW = re.compile(rb"\n\r?\n")
 _EXCEL = re.compile(r"sep=(.)")  # a first line that names the delimiter
 
 
@@ -157,6 +163,8 @@ def read_table(format: str, path: str | Path, text: str | None = None) -> TextTa
     columns = _core.delimited_cells(content, sign.decode(), format == "csv")
     if not columns or len(columns[0]) < 2:
         return None
+    if len(columns) == 1 and _BLANK_ROW.search(content):
+        return None  # blank lines are empty cells
     header = [cells.pop(0) for cells in columns]
     if len(set(header)) < len(header):
         return None
@@ -207,6 +215,8 @@ def rows(
 ) -> Iterator[tuple[int, list[str]]]:
     """The first line number and the cells of each row, header first; every row has as many cells as the header.
 
+    Blank lines are no rows, but empty cells if there is a single column.
+
     delimiter: None: detected from the header, or from the line ``sep=;`` above it
     text:      the name of the text column, if it is known
     header:    a line that the file lacks
@@ -239,14 +249,15 @@ def rows(
         except StopIteration:
             return
         except csv.Error as e:
-            what = "a quoted field is never closed" if "unexpected end" in str(e) else str(e)
+            what = next((better for known, better in _FAULTS.items() if known in str(e)), str(e))
             fault = DataError(f"{name}:{at}: is not valid CSV: {what}")
             if names is None:
                 raise fault from None
             tally.refuse(fault)
             continue
-        if not row:
+        if not row and (names is None or len(names) > 1):
             continue
+        row = row or [""]  # of a single column, whose empty cells are blank lines
         if names is None:
             names = row
             _check_header(name, names)

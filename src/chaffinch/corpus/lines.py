@@ -10,6 +10,7 @@ from chaffinch.errors import DataError
 from chaffinch.files import display_name, first_line, reading
 
 BOM = b"\xef\xbb\xbf"
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # byte order marks
 LONGEST_LINE = 1 << 23  # bytes
 CHUNK = 1 << 20  # bytes read at a time
 _LISTED = 12  # names that a message repeats
@@ -203,6 +204,9 @@ def long_line(path: str | Path, number: int, content: bytes) -> DataError:
 
 def nul_byte(path: str | Path, number: int, content: bytes) -> DataError:
     """The error for a NUL byte."""
+    if content[:2] in UTF_16:
+        advice = "convert the file, for example with iconv -f utf-16 -t utf-8"
+        return fault(path, number, f"NUL byte in UTF-16, expected UTF-8; {advice}")
     return fault(path, number, f"NUL byte, so this is not a text file: {shown(content)}")
 
 
