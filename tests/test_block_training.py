@@ -1,5 +1,6 @@
 """Training from a cache: the features, the labels and the model are those of training in memory, bit by bit."""
 
+import gc
 import weakref
 from dataclasses import replace
 from pathlib import Path
@@ -389,6 +390,30 @@ def test_arrow_in_batches_and_chunks_is_learnt_as_lists_are(tmp_path: Path) -> N
     fewer = more.drop_columns(["pos"])
     reader = arrow.RecordBatchReader.from_batches(fewer.schema, fewer.to_batches())
     assert same(Tagger("crf", threads=1).fit(reader).model_.packed(), wanted)
+
+
+def test_models_that_are_scored_on_held_out_data_are_freed_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = cached(tmp_path / "c", corpus())
+    alive: list[int] = []
+    scored: list[weakref.ref[Any]] = []
+    make = crf_blocks.CrfModels.model
+
+    def watched(self: Any, made: Any) -> Any:
+        alive.append(sum(model() is not None for model in scored))
+        model = make(self, made)
+        scored.append(weakref.ref(model))
+        return model
+
+    monkeypatch.setattr(crf_blocks.CrfModels, "model", watched)
+    gc.disable()  # a model in a cycle of references would stay
+    try:
+        train_blocks(CachedTask(cache, ("w",), dev=corpus(50)), Crf(passes=4))
+    finally:
+        gc.enable()
+    assert len(alive) >= 3
+    assert not any(alive)
 
 
 def test_the_table_of_weights_is_freed_before_the_small_model_is_made(

@@ -60,11 +60,14 @@ class ChainModel:
     def __post_init__(self) -> None:
         _ = self.searched.source.native  # made once, with the model
 
-    @cached_property
+    @property
     def searched(self) -> "ChainModel":
-        """The chain over which labellings are searched: labels are split by the set of needs met after them."""
-        if not self.needs:
-            return self
+        """The chain over which labellings are searched: this one, or the one that keeps account of needs."""
+        return self._by_needs if self.needs else self  # a model that held itself would outlive its last use
+
+    @cached_property
+    def _by_needs(self) -> "ChainModel":
+        """The chain whose labels are split by the set of needs met after them."""
         states = label_states(self.needs, self.labels)
         label = states.label
         inner = tuple(self.labels.inner[y] for y in label.tolist())
