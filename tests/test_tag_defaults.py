@@ -204,6 +204,22 @@ def test_a_preset_that_is_a_little_behind_after_one_fold_may_still_win(monkeypat
     assert [k for _, k in folds] == [0, 0, 1, 1]
 
 
+def test_a_preset_needs_half_the_lead_of_another_recipe(monkeypatch):
+    crf = np.full(200, 7.0)
+    other = crf.copy()
+    other[::20] += 1.0  # ahead by 0.7 standard errors
+    other[3::29] -= 1.0
+    right = {"crf": crf, "greedy": other}
+    race, _ = counted_race(monkeypatch, of_questions(200), right)
+    greedy = TagCandidate(race.best.features, "greedy")
+    ours, theirs = race.measure(greedy, FOLDS), race.measure(race.best, FOLDS)
+    assert 0.5 < ours.lead(theirs) < 1.0
+    race.meet(greedy, tags.GREEDY.needed, tags.PRESET_PATIENCE)
+    assert race.best.recipe == "crf"
+    race.meet(greedy, tags.PRESET_LEAD, tags.PRESET_PATIENCE)
+    assert race.best.recipe == "greedy"
+
+
 @pytest.mark.parametrize("sample", ["ingredients", "posts"])
 def test_the_choice_costs_at_most_its_budget_of_counted_work(monkeypatch, sample):
     made, init = [], tags._Race.__init__
@@ -301,6 +317,19 @@ def test_fewer_tokens_are_used_to_choose_with_many_labels(monkeypatch):
     assert used(200) == 600
 
 
+def test_a_sample_to_choose_on_keeps_neighbouring_sentences_together(monkeypatch):
+    monkeypatch.setattr(tags, "SAMPLE", 2400)
+    monkeypatch.setattr(tags, "LEAST_SAMPLE", 2400)
+    X = [[f"w{n}", "a", "b", "c"] for n in range(3000)]
+    table = TokenTable.from_lists({"w": X, "y": [["A", "B", "C", "D"]] * 3000})
+    sample = tags._sampled(TaggingTask(table=table, columns=("w",))).table
+    which = np.array([int(words[0][1:]) for words in sample.lists("w")])
+    assert len(which) == 600
+    starts = which[np.flatnonzero(np.diff(which, prepend=-2) > 1)]
+    assert starts.tolist() == list(range(0, 3000, 250))
+    assert set(np.diff(np.append(np.searchsorted(which, starts), 600))) == {tags.RUN}
+
+
 def test_few_sentences_many_tokens_and_uncertain_labels_keep_the_fixed_rule(monkeypatch, lines):
     X, y = lines
     assert Tagger(folds=0).fit(X[: FEWEST - 1], y[: FEWEST - 1]).choice_ is None
@@ -309,6 +338,16 @@ def test_few_sentences_many_tokens_and_uncertain_labels_keep_the_fixed_rule(monk
     assert Tagger(folds=0).fit(X, [["A"] * len(words) for words in X]).choice_ is None
     monkeypatch.setattr(tags, "MOST", 100)
     assert Tagger(folds=0).fit(X, y).choice_ is None
+
+
+def test_settings_are_chosen_up_to_a_hundred_thousand_tokens():
+    def is_open(tokens):
+        X, y = [["a"] * 100] * (tokens // 100), [["A", "B"] * 50] * (tokens // 100)
+        table = TokenTable.from_lists({"w": X, "y": y})
+        return tags._is_open(TaggingTask(table=table, columns=("w",)), Crf())
+
+    assert is_open(100_000)
+    assert not is_open(100_100)
 
 
 def test_a_sample_is_used_to_choose_if_there_are_many_tokens(monkeypatch, lines):

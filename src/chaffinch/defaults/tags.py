@@ -9,9 +9,9 @@ on the two halves of the sentences, each tagged by a model of the other half:
 
 A challenger is compared on one half first. It is dropped if it is clearly behind there, or if its lead is too small to
 reach the required one; it wins at once if its lead is far larger; otherwise the other half decides. It wins if it is
-ahead by more than one standard error of the difference, or half of one if it is a CRF, which has probabilities and
-continues training as the default does. Some challengers are tried only if a similar one did well on the first half.
-The halves are contiguous: sentences of one document must not be on both sides.
+ahead by more than one standard error of the difference, or half of one if it is another preset or a CRF, which has
+probabilities and continues training as the default does. Some challengers are tried only if a similar one did well on
+the first half. The halves are contiguous: sentences of one document must not be on both sides.
 
 The budget counts work (tokens times passes, weighted by recipe and number of labels), not seconds, so the choice is the
 same on any machine: the choice stops before it costs more than ``BUDGET`` trainings of the winner. Data beyond
@@ -39,8 +39,9 @@ from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable
 
 FEWEST = 100  # sentences: fewer are too few for cross-validation
-MOST = 60_000  # tokens: with more, the fixed rule is as good, and folds cost too much
+MOST = 100_000  # tokens: with more, what is best on the sample is not best on all
 SAMPLE = 20_000  # tokens that are used to choose
+RUN = 50  # consecutive sentences of a sample
 FOLDS = 2
 FEW_LABELS = 24  # with more labels, fewer tokens are used to choose: a pass costs about their product
 LEAST_SAMPLE = 8_000
@@ -62,7 +63,7 @@ MOST_PASSES = {"crf": 14, "ssvm": 12}  # of folds
 # expected lead after all folds is short of the one that it needs by more than SHORTFALL; one that is ahead by SURE
 # more than it needs wins. Presets are dropped later, because all recipes depend on them.
 BEHIND, SHORTFALL, SURE = -0.5, 2.0, 2.0
-PRESET_LEAD, PRESET_PATIENCE = 1.0, 1.0
+PRESET_LEAD, PRESET_PATIENCE = 0.5, 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -399,13 +400,19 @@ def _is_open(task: TaggingTask, config: Any) -> bool:
 
 
 def _sampled(task: TaggingTask) -> TaggingTask:
-    """The task of evenly spaced sentences with about ``SAMPLE`` tokens in total, or fewer with many labels."""
+    """The task of evenly spaced runs of sentences with about ``SAMPLE`` tokens in total, or fewer with many labels.
+
+    Runs keep the sentences of a document together: features of a word's other occurrences need them.
+    """
     N, tokens, labels = task.table.n_sentences, task.table.n_tokens, len(task.table.columns[LABEL].types)
     most = min(SAMPLE, max(LEAST_SAMPLE, SAMPLE * FEW_LABELS // labels))
     if tokens <= most:
         return task
     count = max(FEWEST, N * most // tokens)
+    runs = -(-count // RUN)
     chosen = np.zeros(N, bool)
-    chosen[np.arange(count) * N // count] = True
+    for k in range(runs):
+        start, length = k * N // runs, (k + 1) * count // runs - k * count // runs
+        chosen[start : start + length] = True
     weight = None if task.weight is None else task.weight[chosen]
     return replace(task, table=task.table.of_sentences(chosen), weight=weight)

@@ -50,7 +50,7 @@ class Tagger(TagLearning):
               on held-out folds for small data, otherwise crf
     features: a preset's name, a file of templates or a list of them; None: the recipe's own choice
     choose:   whether to choose the settings that are not given by cross-validation, if the training data has 100
-              sentences or more and at most 60,000 tokens; None: if no recipe is given
+              sentences or more and at most 100,000 tokens; None: if no recipe is given
     folds:    number of models for calibrating probabilities on held-out sentences; None: five or three for small data,
               one for large; 0: no calibration
     rules:    rules that answers must obey, such as ``once("QTY")``; see :mod:`chaffinch.rules`

@@ -63,7 +63,7 @@ class TagOptions:
     choose: bool | None = knob(
         None,
         "choose the features and the recipe that are not given by cross-validation within the training data, if it "
-        "has 100 sentences or more and at most 60,000 tokens; by default if neither a recipe nor a setting of one is "
+        "has 100 sentences or more and at most 100,000 tokens; by default if neither a recipe nor a setting of one is "
         "given",
     )
     folds: int | None = knob(
