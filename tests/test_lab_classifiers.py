@@ -131,6 +131,21 @@ def test_failed_trials_are_shown_with_their_sentence(run: Runner):  # noqa: F811
     assert any(trial["score"] is None and "n-gram" in trial["error"] for trial in told["trials"])
 
 
+class Talking(InProcess):
+    """An engine that prints while it works, as Ray does if a worker dies."""
+
+    def map(self, job, shards):
+        print("(raylet) A worker died")
+        yield from super().map(job, shards)
+
+
+def test_what_an_engine_prints_is_not_part_of_the_result(run: Runner, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("chaffinch.cli.tune.engine_named", lambda *_: Talking())
+    made = run(*"tune -d reviews --recipe nb -p alpha -v 0.1,1 --trials 1 --json --engine ray".split())
+    assert json.loads(made.out)["recipe"] == "nb"
+    assert "A worker died" in made.err
+
+
 @pytest.mark.parametrize("suffix", presets.SUFFIXES)
 def test_settings_of_features_come_back_from_a_preset_to_the_same_bytes(suffix):
     settings = {"min_df": 1, "feature_size": 300, "sublinear": True}

@@ -6,7 +6,7 @@ import math
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -58,6 +58,13 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(inner) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+@contextmanager
+def remarks_on_stderr() -> Iterator[None]:
+    """Print to stderr what an engine prints while it works: Ray reports lost workers on stdout, amid the results."""
+    with redirect_stdout(sys.stderr):
+        yield
 
 
 @contextmanager

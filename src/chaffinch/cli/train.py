@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from chaffinch.active.self_training import CONFIDENCE, ROUNDS, SelfTraining, self_train
-from chaffinch.cli.console import progress_bar
+from chaffinch.cli.console import progress_bar, remarks_on_stderr
 from chaffinch.cli.flags import with_knobs
 from chaffinch.cli.terminal import if_interrupted, not_written
 from chaffinch.cli.training_report import (
@@ -321,7 +321,7 @@ def _train(kind: Kind, asked: TrainRequest, sharding: Sharding | None = None) ->
     estimator.sharding = sharding
     dev = corpora.get("dev") if asked.self_train is None else None  # self-training uses it only to judge
     accuracy: list[dict[str, float]] = []
-    with progress_bar() as listener, clock() as took:
+    with remarks_on_stderr(), progress_bar() as listener, clock() as took:
         watched = corpora if asked.report is not None else {}
         try:
             kind.fit(
@@ -401,7 +401,7 @@ def _train_cached(
     dev = None if asked.dev is None else kind.read(asked.dev, told)
     tell_estimate(kind, asked, told)
     with cache_folder(asked.cache, asked.keep_cache) as folder:
-        with progress_bar() as listener, clock() as took:
+        with remarks_on_stderr(), progress_bar() as listener, clock() as took:
             facts, remarks = kind.fit_cached(estimator, asked.data, told, folder, dev, listener)
         scores = {} if dev is None else {"dev": kind.scores_of(kind.tally(estimator, dev))}
         for remark in [

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from chaffinch.cli.console import out, print_json, progress_bar
+from chaffinch.cli.console import out, print_json, progress_bar, remarks_on_stderr
 from chaffinch.cli.flags import WAS_OUT
 from chaffinch.cli.lab_flags import (
     FeaturesFlag,
@@ -137,7 +137,7 @@ def command(
         if not spaces[-1]:
             raise ConfigError(f"nothing is left to tune in recipe {chosen}: name a setting with -p and -v")
     seconds = None if time is None else _seconds(time)
-    with if_interrupted(kept), progress_bar() as listener:
+    with if_interrupted(kept), remarks_on_stderr(), progress_bar() as listener:
         found = tune(
             [b.experiment for b in laid],
             spaces,
