@@ -18,7 +18,7 @@ from chaffinch.learners.block_online import BlockOnline
 from chaffinch.learners.block_sgd import BlockSgd, ExampleBlocks, mixtures
 from chaffinch.learners.examples import SentenceExamples
 from chaffinch.learners.problem import Problem
-from chaffinch.learners.training import train_passes
+from chaffinch.learners.training import Checkpoint, train_passes
 from chaffinch.model.chain_weights import ChainWeights
 from chaffinch.model.potentials import Additive
 from chaffinch.modelfile import Packed
@@ -390,6 +390,33 @@ def test_arrow_in_batches_and_chunks_is_learnt_as_lists_are(tmp_path: Path) -> N
     fewer = more.drop_columns(["pos"])
     reader = arrow.RecordBatchReader.from_batches(fewer.schema, fewer.to_batches())
     assert same(Tagger("crf", threads=1).fit(reader).model_.packed(), wanted)
+
+
+@pytest.mark.parametrize("recipe", ["crf", "perceptron"])
+def test_the_state_of_a_checkpoint_is_freed_once_training_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe: str
+) -> None:
+    cache = cached(tmp_path / "c", corpus())
+    saved: list[dict[str, Any]] = []
+    monkeypatch.setattr(Checkpoint, "due", lambda self: True)
+    monkeypatch.setattr(
+        Checkpoint, "save", lambda self, state: saved.append({k: np.array(v) for k, v in state.items()})
+    )
+    wanted = Tagger(recipe, threads=1).fit_cache(cache, checkpoint=tmp_path / "point").model_.packed()
+    loaded = {name: np.array(array) for name, array in saved[0].items()}
+    weights, alive = weakref.ref(loaded["w"]), []
+    states = [loaded]
+    del loaded
+    monkeypatch.setattr(Checkpoint, "load", lambda self: states.pop())
+
+    def watched(progress: Any) -> None:
+        if progress.task in ("block", "pass"):
+            alive.append(weights() is not None)
+
+    tagger = Tagger(recipe, threads=1).fit_cache(cache, checkpoint=tmp_path / "point", on_epoch=watched)
+    assert same(tagger.model_.packed(), wanted)
+    assert alive
+    assert not any(alive)
 
 
 def test_models_that_are_scored_on_held_out_data_are_freed_at_once(

@@ -46,6 +46,7 @@ class BlockOnline(Learner):
         if state is not None:
             first, done, wrong, time = (int(n) for n in state["place"])
             trainer.resume(state["w"], state["u"], state["sigma"], time)
+        del state  # as large as the trainer's tables
         if not blocks:
             _take(trainer, problem.examples)
 

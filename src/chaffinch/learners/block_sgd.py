@@ -167,6 +167,7 @@ def block_passes(learner: BlockSgd, problem: Problem, threads: int, state: State
         w[:] = state["w"]
         first, done = (int(n) for n in state["place"])
         scale, loss = (float(n) for n in state["scale"])
+    del state  # as large as the weights
     whole = None if blocks else _native(learner, problem, N)
     pace = Pace("sentences")
     starts = np.cumsum(sizes) - sizes

@@ -49,8 +49,8 @@ def train_passes(
     held_out_score: scores a model; the best pass is kept, and training stops ``patience`` passes after it
     checkpoint:     written after every pass; training continues from it if it exists
     """
-    state = None if checkpoint is None else checkpoint.load()
-    passes = learner.passes(problem, threads, state)
+    # The learner alone holds the loaded state, so that it can free it.
+    passes = learner.passes(problem, threads, None if checkpoint is None else checkpoint.load())
     history: list[Progress] = []
     best, best_score, since = None, -np.inf, 0
     last: Pass | None = None
