@@ -1,11 +1,13 @@
 """What classifiers of texts answer where little is known, and how honest their probabilities are."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import chaffinch
 from chaffinch import Classifier
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import ConfigError, DataError, ModelFileError
 from chaffinch.evaluate.reliability import reliability
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.features.rows import SparseRows
@@ -172,6 +174,63 @@ def test_labels_by_themselves_are_calibrated_together():
     given = rng.uniform(size=odds.shape) < 1 / (1 + np.exp(-odds))
     p = fitted_label_calibration(0.2 * odds + 0.5, given).sigmoid(0.2 * odds + 0.5)
     np.testing.assert_allclose(p, 1 / (1 + np.exp(-odds)), atol=0.06)
+
+
+def saturating(seed, n):
+    """Scores of four labels, and gold labels that are wrong one time in five, however high the score."""
+    rng = np.random.RandomState(seed)
+    s = rng.normal(0, 1, (n, 4))
+    s[np.arange(n), rng.randint(0, 4, n)] += rng.choice([0.0, 6.0], n)
+    p = np.exp(2 * s) / np.exp(2 * s).sum(axis=1, keepdims=True)
+    y = np.array([rng.choice(4, p=one) for one in p])
+    return s, np.where(rng.uniform(size=n) < 0.2, rng.randint(0, 4, n), y)
+
+
+def test_a_curve_calibrates_where_accuracy_stops_rising_with_the_score():
+    fitted = fitted_calibration(*saturating(0, 4000))
+    s, y = saturating(1, 4000)
+    top, errors = s.argmax(axis=1), []
+    for one in (fitted, replace(fitted, curve=())):
+        p = one.softmax(s)
+        np.testing.assert_allclose(p.sum(axis=1), 1.0)
+        assert (p.argmax(axis=1) == top).all()
+        errors.append(reliability(p.max(axis=1), top == y).error)
+    assert errors[0] < 0.03
+    assert errors[1] > 0.05
+
+
+def test_where_a_line_fits_there_is_no_curve():
+    for seed in range(5):
+        rng = np.random.RandomState(seed)
+        s = rng.normal(0, 2, (3000, 4))
+        y = np.array([rng.choice(4, p=np.exp(one) / np.exp(one).sum()) for one in s])
+        assert fitted_calibration(3 * s, y).curve == ()
+    assert fitted_calibration(*saturating(0, 900)).curve == ()  # too few decisions
+
+
+def noisy_texts(n):
+    rng = np.random.RandomState(0)
+    y = rng.randint(0, 3, n)
+    words = ["tea cup leaf pot", "rain wind snow sun", "bolt nut gear axle"]
+    texts = [" ".join(rng.choice(words[t].split(), rng.randint(1, 6))) + f" n{rng.randint(9)}" for t in y]
+    return texts, np.where(rng.uniform(size=n) < 0.2, rng.randint(0, 3, n), y)
+
+
+@pytest.mark.parametrize("recipe", ["svm", "kernel-svm"])
+def test_a_curve_is_saved_with_its_model_and_checked(tmp_path, recipe):
+    model = Classifier(recipe).fit(*noisy_texts(120))
+    curve = ((-2.0, -1.0), (0.0, 0.5), (3.0, 1.5))
+    model.model_ = replace(model.model_, calibration=replace(model.model_.calibration, curve=curve))
+    model.save(tmp_path / "m.chaff")
+    loaded = chaffinch.load(tmp_path / "m.chaff")
+    assert loaded.model_.calibration == model.model_.calibration
+    texts = ["tea pot", "rain n1", "gear"]
+    np.testing.assert_array_equal(loaded.predict_proba(texts), model.predict_proba(texts))
+    for bad in (((0.0, 0.5), (0.0, 1.0)), ((0.0, 0.5), (1.0, 0.4))):
+        model.model_ = replace(model.model_, calibration=replace(model.model_.calibration, curve=bad))
+        model.save(tmp_path / "bad.chaff")
+        with pytest.raises(ModelFileError, match="calibration curve does not rise"):
+            chaffinch.load(tmp_path / "bad.chaff")
 
 
 def test_the_top_label_stays_on_top_whatever_the_offset():

@@ -164,7 +164,7 @@ class ClassifierModel:
             scale=None if self.eight is None else short_scales(self.eight[1]),
             kind=kind_of(self.classes),
             link=self.link,
-            **vars(self.calibration),
+            **self.calibration.sections(),
             prior=None if self.prior is None else self.prior.shares,
             several=self.several,
             indicator=self.indicator,
@@ -190,7 +190,7 @@ class ClassifierModel:
             with_lanes(w),
             labels_as(found.kind, file),
             found.link,
-            Calibration(found.temperature, found.slope, found.offset),
+            Calibration.of_sections(found, need),
             found.several,
             found.indicator,
             found.threshold,
@@ -217,6 +217,7 @@ class _Sections(Saved):
     )
     slope: float = fact(float, check=positive, expected="a number above 0", default=1.0)
     offset: float = fact(float, check=math.isfinite, expected="a finite number", default=0.0)
+    curve: NDArray[np.float64] | None = array("float64", "knots", 2, optional=True, finite=True)
     prior: NDArray[np.float32] | None = array("float32", "Y", optional=True, finite=True)
 
 

@@ -6,8 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.modelfile import Requirements
+
 # The sections of a model file that hold its calibration on held-out data begin with this.
 CONFIDENCE = "confidence."
+
+# The slope of curves outside their knots, and the largest logit that counts: no two answers become equal.
+RISE, HIGHEST = 1e-9, 50.0
 
 Scores = NDArray[np.floating]
 Probabilities = NDArray[np.float64]
@@ -21,6 +26,9 @@ class Calibration:
 
     Independent labels:  logit p(y) = slope s_y / temperature + offset.
 
+    curve: knots (logit before, logit after) of a piecewise linear map of logit p(y*), used instead of the line if there
+           are any; almost constant outside the knots
+
     The top label stays on top: its probability never falls below that of the next.
 
     >>> Calibration().softmax(np.log(np.array([[0.5, 0.3, 0.2]]))).round(3).tolist()
@@ -32,15 +40,38 @@ class Calibration:
     temperature: float = 1.0
     slope: float = 1.0
     offset: float = 0.0
+    curve: tuple[tuple[float, float], ...] = ()
+
+    @classmethod
+    def of_sections(cls, found: Any, need: Requirements) -> "Calibration":
+        """The calibration of a model file, whose fields ``found`` has."""
+        if found.curve is None:
+            return cls(found.temperature, found.slope, found.offset)
+        before, after = found.curve.T
+        if (np.diff(before) <= 0).any() or (np.diff(after) < 0).any():
+            raise need.fault("its calibration curve does not rise")
+        return cls(
+            found.temperature, found.slope, found.offset, tuple((x, y) for x, y in found.curve.tolist())
+        )
+
+    def sections(self) -> dict[str, Any]:
+        """The same for a model file."""
+        curve = np.array(self.curve, np.float64) if self.curve else None
+        return {
+            "temperature": self.temperature,
+            "slope": self.slope,
+            "offset": self.offset,
+            "curve": curve,
+        }
 
     def softmax(self, s: Scores) -> Probabilities:
         """p [N, Y] from s [N, Y]: rows sum to one."""
         p = softmax(s.astype(np.float64) / self.temperature)
-        if p.shape[1] < 2 or (self.slope == 1.0 and self.offset == 0.0):
+        if p.shape[1] < 2 or (self.slope == 1.0 and self.offset == 0.0 and not self.curve):
             return p
         odds = top_odds(s.astype(np.float64) / self.temperature)
         rows, top = np.arange(len(p)), np.asarray(s).argmax(axis=1)
-        c = sigmoid(self.slope * odds + self.offset)
+        c = sigmoid(self._logit(odds))
         others = p.copy()
         others[rows, top] = 0.0
         others /= np.maximum(others.sum(axis=1, keepdims=True), 1e-300)
@@ -49,6 +80,13 @@ class Calibration:
         p = others * (1.0 - c)[:, None]
         p[rows, top] = c
         return p
+
+    def _logit(self, odds: Probabilities) -> Probabilities:
+        """The calibrated log-odds of top labels."""
+        if not self.curve:
+            return self.slope * odds + self.offset
+        before, after = zip(*self.curve, strict=True)
+        return np.asarray(np.interp(odds, before, after) + RISE * np.clip(odds, -HIGHEST, HIGHEST))
 
     def sigmoid(self, s: Scores) -> Probabilities:
         """p [N, Y] from s [N, Y] for independent labels."""

@@ -188,7 +188,7 @@ class KernelModel:
             kernel=described(self.kernel),
             kind=kind_of(self.classes),
             link=self.link,
-            **vars(self.calibration),
+            **self.calibration.sections(),
             prior=None if self.prior is None else self.prior.shares,
             dense=self.dense,
             reads=self.encoder.reads,
@@ -226,7 +226,7 @@ class KernelModel:
                 raise error if said.startswith(file.source) else need.fault(said) from None
             raise need.fault(f"its kernel machine is damaged: {type(error).__name__} {error}") from None
         classes = labels_as(found.kind, file)
-        calibration = Calibration(found.temperature, found.slope, found.offset)
+        calibration = Calibration.of_sections(found, need)
         prior = None if found.prior is None else Prior(found.prior)
         return cls(
             encoder, kernel, scorer, support, classes, found.link, calibration, found.dense, prior=prior
@@ -303,6 +303,7 @@ class _Sections(Saved):
     reads: str = fact(str)
     slope: float = fact(float, check=positive, expected="a number above 0", default=1.0)
     offset: float = fact(float, check=math.isfinite, expected="a finite number", default=0.0)
+    curve: NDArray[np.float64] | None = array("float64", "knots", 2, optional=True, finite=True)
     prior: NDArray[np.float32] | None = array("float32", "Y", optional=True, finite=True)
 
 

@@ -86,6 +86,9 @@ def fitted_calibration(scores: NDArray[np.floating], y: NDArray[np.integer]) -> 
     each top label is correct (Platt 1999), with a prior towards unchanged probabilities. Of several weights of
     the prior, the one with the best leave-one-out likelihood is used: a line that only fits noise is not kept.
 
+    No line fits if the accuracy stops rising with the score, as under wrong labels: then isotonic regression gives a
+    curve, if there are many decisions and its likelihood on those it was not fitted on is clearly better.
+
     >>> scores = np.tile([[1.0, 0.0, 0.0]], (100, 1))
     >>> p = fitted_calibration(scores, np.array([0] * 70 + [1] * 20 + [2] * 10)).softmax(scores[:1])
     >>> round(float(p[0, 0]), 2)
@@ -95,7 +98,8 @@ def fitted_calibration(scores: NDArray[np.floating], y: NDArray[np.integer]) -> 
     s = np.asarray(scores, np.float64) / temperature
     if s.shape[1] < 2:
         return Calibration(temperature)
-    return Calibration(temperature, *_shrunk_line(top_odds(s), s.argmax(axis=1) == y))
+    odds, right = top_odds(s), s.argmax(axis=1) == y
+    return Calibration(temperature, *_shrunk_line(odds, right), _curve(odds, right))
 
 
 def fitted_label_calibration(scores: NDArray[np.floating], given: NDArray[np.bool_]) -> Calibration:
@@ -108,6 +112,8 @@ def fitted_label_calibration(scores: NDArray[np.floating], given: NDArray[np.boo
 PULL = 1.0  # weight of the prior on slope 1 and offset 0, in decisions: a few decisions change little
 PULLS = (PULL, 10.0, 100.0, 1e3, 1e6)  # candidates for this weight; the last changes nothing
 FEW_DECISIONS = 100  # with fewer, the weight is PULL
+CLEARLY = 2.0  # standard errors by which a curve must be better than a line
+HIGHEST_ODDS = 50.0
 
 
 def _shrunk_line(x: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[float, float]:
@@ -116,6 +122,35 @@ def _shrunk_line(x: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[floa
         return _logistic_line(x, right)
     lines = [(_logistic_line(x, right, pull), pull) for pull in PULLS]
     return min(lines, key=lambda one: _left_out_loss(x, right, *one))[0]
+
+
+def _curve(odds: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[tuple[float, float], ...]:
+    """The knots of an isotonic curve; none if a line does as well on the half of the decisions it was not fitted on."""
+    if len(odds) < MANY_DECISIONS:
+        return ()
+    odds = np.clip(odds, -HIGHEST_ODDS, HIGHEST_ODDS)
+    gain, half = np.empty(len(odds)), np.arange(len(odds)) % 2 == 0
+    for part in (half, ~half):
+        a, b = _shrunk_line(odds[~part], right[~part])
+        z = np.interp(odds[part], *_knots(odds[~part], right[~part]))
+        gain[part] = _losses(a * odds[part] + b, right[part]) - _losses(z, right[part])
+    if gain.mean() <= CLEARLY * gain.std() / np.sqrt(len(gain)):
+        return ()
+    return tuple(zip(*(one.tolist() for one in _knots(odds, right)), strict=True))
+
+
+def _knots(
+    odds: NDArray[np.float64], right: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The knots of isotonic regression, in six decimals."""
+    found = _isotonic(odds, right)
+    x, first = np.unique(found.x.round(6), return_index=True)
+    return x, found.y[first].round(6)
+
+
+def _losses(z: NDArray[np.float64], right: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """- log p(right or not) at log-odds z: [N]."""
+    return np.asarray(np.logaddexp(0.0, np.where(right, -z, z)))
 
 
 def _left_out_loss(
