@@ -6,7 +6,7 @@ regression, Crammer and Singer's margin, logistic regression), by dual ascent. I
 would take too much memory, the last two are learnt by SGD, and the step size is tried too.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from chaffinch.learners.examples import DocumentExamples
 from chaffinch.learners.problem import Problem
 from chaffinch.learners.shards import Sharding, Unweighted
 from chaffinch.learners.training import Checkpoint, train_passes
-from chaffinch.model.confidence import Calibration
+from chaffinch.model.confidence import RAW, Calibration
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.modelfile import fingerprint
 from chaffinch.progress import Listener, Progress, keep_going
@@ -40,7 +40,7 @@ from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.recipes.training import train_in_place
 from chaffinch.scorers import Layout
 from chaffinch.structures import Choice
-from chaffinch.trust.calibration import fitted_temperature
+from chaffinch.trust.calibration import fitted_calibration
 
 CHOSEN_ON = 5_000  # documents on which kinds of features, recipe and penalty are chosen
 CHOSEN_ON_ALL, CHOSEN_CHARACTERS = (
@@ -161,7 +161,7 @@ def build_cache(spool: TextSpool, folder: Path, name: str, settings: DocumentSet
     else:
         trial = choose_trial(large, rows, chosen, settings, len(spool))
     # Scores of a perceptron grow with the number of its steps, so those of a sample do not calibrate it.
-    temperature = 1.0 if settings.online else held_out_temperature(large, rows, trial, settings)
+    calibration = RAW if settings.online else held_out_calibration(large, rows, trial, settings)
     counted = len(large.X)
     texts = texts_are_smaller(large.X, rows)
     del rows, large, small, chosen
@@ -194,7 +194,7 @@ def build_cache(spool: TextSpool, folder: Path, name: str, settings: DocumentSet
                 "loss": trial.loss,
                 "C": trial.C,
                 "rate": trial.rate,
-                "temperature": temperature,
+                "calibration": vars(calibration),
                 "counted_on": counted,
                 "counts": [spool.counts[spool.labels[label]] for label in classes],
             },
@@ -369,17 +369,23 @@ def _every_third(task: DocumentTask, which: NDArray[np.int64]) -> NDArray[np.boo
     return held
 
 
-def held_out_temperature(
+def held_out_calibration(
     task: DocumentTask, rows: SparseRows, trial: LearnerTrial, settings: DocumentSettings
-) -> float:
-    """The temperature of the scores, fitted on a held-out third of a sample."""
+) -> Calibration:
+    """The calibration of the scores, fitted on a held-out third of a sample."""
     count = min(len(rows), max(FEWEST, TRIED_FEATURES[1] * len(rows) // max(len(rows.ids), 1)))
     which = np.arange(count) * len(rows) // max(count, 1)
     held, gold, Y = _every_third(task, which), task.labels.taken(which).ids, len(task.labels.classes)
     if len(np.unique(gold[~held])) < 2 or not held.any():
-        return 1.0
+        return RAW
     sample = TrialSample(rows.taken(which), gold, held, Y, PASSES, settings.learner)
-    return fitted_temperature(sample.scores(trial), gold[held])
+    return fitted_calibration(sample.scores(trial), gold[held])
+
+
+def _calibration(header: Mapping[str, Any]) -> Calibration:
+    """The calibration in a cache; those of earlier versions have a temperature."""
+    found = header.get("calibration", {"temperature": header.get("temperature", 1.0)})
+    return Calibration(**found | {"curve": tuple((x, y) for x, y in found.get("curve", ()))})
 
 
 def _learner(
@@ -454,7 +460,7 @@ def train_documents(
     def model(weights: ChoiceWeights) -> Any:
         masses = np.array(header["counts"], np.float64)
         made = finished(task, encoder, weights, None, masses)[0]
-        return replace(made, calibration=Calibration(header.get("temperature", 1.0)))
+        return replace(made, calibration=_calibration(header))
 
     training = train_in_place(
         settings,
