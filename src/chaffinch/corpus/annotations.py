@@ -42,7 +42,11 @@ def document(
     >>> d.spans, d.labels, d.fields
     ([Span(label='PER', start=0, end=3, score=None)], [], {'source': 'chat'})
     """
-    text_key = text if text is not None else next((k for k in TEXT_KEYS if k in record), TEXT_KEYS[0])
+    text_key = text
+    if text_key is None:  # nearly always the first
+        text_key = TEXT_KEYS[0]
+        if text_key not in record:
+            text_key = next((k for k in TEXT_KEYS if k in record), text_key)
     made = Document(text=record.string(text_key), id=record.identifier("id"), line=record.line)
     label_keys = (label,) if label is not None else LABEL_KEYS
     if label is not None and label not in record.value:

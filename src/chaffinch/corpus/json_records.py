@@ -146,7 +146,10 @@ def first_object(head: bytes) -> dict[str, Any]:
 
 def compact(value: Any) -> str:
     """A JSON value on one line, readable in any script."""
-    return json.dumps(value, ensure_ascii=False)
+    return _ENCODER.encode(value)
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
 @contextmanager
@@ -192,9 +195,11 @@ def _lines_from(path: str | Path, stream: BinaryIO, line: bytes, number: int) ->
 def _line_records(
     path: str | Path, numbered: Iterable[tuple[int, str]], losses: Losses | None
 ) -> Iterator[Record]:
+    name = display_name(path)
+
     def made(numbered_line: tuple[int, str]) -> Record | None:
         number, line = numbered_line
-        where = f"{display_name(path)}:{number}"
+        where = f"{name}:{number}"
         return _record(where, _parsed(where, line), number) if line.strip() else None
 
     return accepted(numbered, made, losses)
@@ -216,7 +221,7 @@ def _record(where: str, value: Any, line: int | None = None) -> Record:
 def _parsed(where: str, text: str, first_line: int | None = None) -> Any:
     """A JSON value; ``first_line`` is given if the text has several lines."""
     try:
-        value = json.loads(text, parse_constant=_refused_constant)
+        value = _DECODER.decode(text)
     except RecursionError:
         raise DataError(f"{where}: is not usable JSON: nested too deeply") from None
     except json.JSONDecodeError as e:
@@ -231,6 +236,9 @@ def _parsed(where: str, text: str, first_line: int | None = None) -> Any:
 
 def _refused_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refused_constant)
 
 
 def _check_characters(where: str, value: Any) -> None:
