@@ -1,5 +1,7 @@
 """Learning on: corrections and further sentences beside what was learnt before, which stays learnt."""
 
+import gc
+import weakref
 from functools import cache
 
 import numpy as np
@@ -355,6 +357,16 @@ def test_a_tagger_learns_on_after_its_first_correction_was_taken_back(recipe, he
     assert answers(taught[0], held_out) == answers(taught[1], held_out)
 
 
+def test_a_loaded_tagger_learns_on_after_there_was_nothing_to_forget(held_out, tmp_path):
+    tagger = reloaded(trained(), tmp_path / "m.chaff")
+    lesson = sentence(held_out, mistakes(tagger, held_out)[0])
+    with pytest.raises(DataError, match="nothing to forget"):
+        tagger.forget(lesson)
+    before = answers(tagger, held_out)
+    assert tagger.partial_fit(lesson).predict(lesson) == lesson.lists("y")
+    assert answers(tagger.forget(lesson), held_out) == before
+
+
 def test_forgetting_an_earlier_correction_keeps_the_later_one(held_out):
     tagger = trained()
     first, second = (sentence(held_out, n) for n in mistakes(tagger, held_out)[:2])
@@ -393,6 +405,20 @@ def test_weights_kept_between_corrections_are_those_of_the_marginals(held_out, m
     assert memory.summed.changes == 4
     monkeypatch.setattr(crf_memory, "MOST_CHANGES", 5)
     assert tagger.partial_fit(sentence(held_out, wrong[4]))._memory.summed is None
+
+
+def test_the_models_before_a_lesson_are_freed_when_nothing_holds_them(held_out):
+    tagger = Tagger("crf", folds=0, seed=1, threads=1).fit(part(0, 300))
+    wrong = mistakes(tagger, held_out)
+    gc.collect()
+    gc.disable()
+    try:
+        model = weakref.ref(tagger.model_)
+        for n in wrong[:2]:  # the last lesson can be taken back, so it keeps the model before it
+            tagger.partial_fit(sentence(held_out, n))
+        assert model() is None
+    finally:
+        gc.enable()
 
 
 def test_sentences_below_the_threshold_are_measured_but_do_not_move():

@@ -210,7 +210,8 @@ class TagLearning(TagPredictions):
         if self._memory is None and recipe.remember is not None and not sparse:
             self._memory = recipe.remember(self.model_, self.config_, self.seed)
             if self._memory is not None:
-                return Learnt()
+                self._learnt = Learnt()
+                return self._learnt
         if self._trained_on is None:
             raise ConfigError(
                 f"this model of the recipe {recipe.name} cannot continue training without its training data; "
