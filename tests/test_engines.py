@@ -280,6 +280,30 @@ def test_more_workers_than_cores_are_an_error_that_names_both(monkeypatch, addre
         engine.broadcast(1)
 
 
+@pytest.mark.parametrize("last", [None, "", "\xff", "dead"])
+def test_the_last_cluster_of_the_machine_is_not_waited_for_if_it_is_gone(monkeypatch, tmp_path, last):
+    given = []
+    fake = SimpleNamespace(
+        is_initialized=lambda: False,
+        init=lambda **how: given.append(how["address"]),
+        cluster_resources=lambda: {"CPU": 2.0},
+        put=lambda value: value,
+        util=THROUGH_A_PROXY,
+    )
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        gone = "{}:{}".format(*free.getsockname())
+    if last is not None:
+        (tmp_path / "ray").mkdir()
+        (tmp_path / "ray" / "ray_current_cluster").write_bytes(
+            (gone if last == "dead" else last).encode("latin-1")
+        )
+    ray_engine.RayEngine().broadcast(1)
+    assert given == ["local" if last == "dead" else None]
+
+
 class FakeRay:
     """As much of Ray as ``map`` calls; the first task of the shard ``stuck`` never ends."""
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.engines.engine import EngineError, Holding, Job
-from chaffinch.engines.ray_head import Head, refuse_unreachable
+from chaffinch.engines.ray_head import Head, refuse_unreachable, remembers_dead_cluster
 from chaffinch.errors import missing_extra
 from chaffinch.learners.shards import Term, TreeSum, Work, summed_nodes
 
@@ -224,9 +224,13 @@ class RayEngine:
         if not ray.is_initialized():
             address = self.address or os.environ.get("RAY_ADDRESS")
             refuse_unreachable(address)
+            own = address is None and remembers_dead_cluster()
             try:
                 ray.init(
-                    address=self.address, log_to_driver=False, logging_level="ERROR", include_dashboard=False
+                    address="local" if own else self.address,
+                    log_to_driver=False,
+                    logging_level="ERROR",
+                    include_dashboard=False,
                 )
             except Exception as e:  # Ray raises no narrower one if a node does not start in time
                 told = (str(e).splitlines() or [type(e).__name__])[0]

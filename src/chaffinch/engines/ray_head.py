@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
+from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
 
@@ -110,6 +111,16 @@ def refuse_unreachable(address: str | None) -> None:
             f"no Ray cluster answers at {address}: {told}; RAY_ADDRESS names the head node and its port, such as "
             "10.0.0.1:6379"
         )
+
+
+def remembers_dead_cluster() -> bool:
+    """Whether Ray would join the last cluster of this machine, and that one is gone: Ray would wait for it."""
+    path = Path(os.environ.get("RAY_TMPDIR", "/tmp")) / "ray" / "ray_current_cluster"
+    try:
+        address = path.read_text().strip()
+    except (OSError, UnicodeDecodeError):
+        return False
+    return ":" in address and silence(address, REACHED) is not None
 
 
 def silence(address: str, seconds: float) -> str | None:
