@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from chaffinch import corpus
+from chaffinch.corpus import record_blocks
+from chaffinch.kinds.tags import kind
 from commandline import Runner, run
 
 __all__ = ["run"]
@@ -120,3 +122,40 @@ def test_several_readings_do_not_fit_ten_columns(gold: Path, run: Runner) -> Non
     outcome = run("predict", trained(run, gold, "upos"), gold, "--kbest", 2, "-o", gold.with_name("o.conllu"))
     assert outcome.code == 2
     assert "--kbest gives columns" in outcome.err
+
+
+@pytest.mark.parametrize("label", FIELDS)
+@pytest.mark.parametrize("size", [1 << 20, 200])
+def test_labels_put_into_the_text_are_those_written_from_documents(
+    label: str, size: int, gold: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, out = trained(run, gold, label), gold.with_name("out.conllu")
+    monkeypatch.setattr(record_blocks, "SIZE", size)
+    made = []
+    for put in (kind.relabel_conllu, lambda *_: False):
+        monkeypatch.setattr(kind, "relabel_conllu", put)
+        assert run("predict", model, gold, "-o", out).code == 0
+        made.append(out.read_text())
+    assert made[0] == made[1]
+
+
+def test_what_is_no_label_keeps_its_bytes_and_sentences_of_two_files_stay_apart(
+    gold: Path, run: Runner
+) -> None:
+    model, out = trained(run, gold, "xpos"), gold.with_name("out.conllu")
+    one, other = gold.with_name("one.conllu"), gold.with_name("other.conllu")
+    lines = SENTENCE.format(n=1, noun="owls").rstrip("\n").split("\n")
+    moved = [
+        lines[2],
+        "#no space",
+        lines[0],
+        lines[1],
+        *lines[3:7],
+        "3.1\tx\t_\tX\tX\t_\t_\t_\t_\t_",
+        *lines[7:],
+    ]
+    one.write_text("\n".join(moved))
+    other.write_bytes("\r\n".join(lines).encode())
+    assert run("predict", model, one, other, "-o", out).code == 0
+    assert out.read_bytes() == one.read_bytes() + b"\n\n" + other.read_bytes() + b"\n\n"
+    assert len(list(corpus.read(out))) == 2

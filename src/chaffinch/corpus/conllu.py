@@ -328,6 +328,30 @@ def write(documents: Iterable[Document], path: str | Path) -> None:
             stream.write(encoded("\n".join(lines) + "\n\n", number))
 
 
+def relabelled(content: str, names: Sequence[str], y: Sequence[str]) -> str | None:
+    r"""The text of sentences with other labels in these columns and all else unchanged; None if it has other tokens.
+
+    A blank line ends the last sentence, if none does.
+
+    >>> relabelled("# id\n1\ta\t_\tX\t_\t_\t_\t_\t_\t_\n\n", ["upos"], ["DET"])
+    '# id\n1\ta\t_\tDET\t_\t_\t_\t_\t_\t_\n\n'
+    """
+    lines = content.split("\n")
+    tokens = [
+        n for n, line in enumerate(lines) if line[:1].isdecimal() and line.partition("\t")[0].isdecimal()
+    ]
+    if len(tokens) != len(y):
+        return None
+    columns = [(1 + CELLS.index(name), cells) for name, cells in labelled(names, y).items()]
+    for t, n in enumerate(tokens):
+        row = lines[n].split("\t")
+        for place, cells in columns:
+            row[place] = cells[t]
+        lines[n] = "\t".join(row)
+    made = "\n".join(lines)
+    return made + ("" if made.endswith(("\n\n", "\n\r\n")) else "\n" if made.endswith("\n") else "\n\n")
+
+
 def misc(document: Document) -> list[str]:
     """The last column: the document's own, else SpaceAfter=No if the next token follows without a space.
 

@@ -31,6 +31,7 @@ from chaffinch.kinds.tags.output import (
     conllu_documents,
     format_of_spans,
     is_conllu,
+    relabel_conllu,
     show_steps,
     write_conllu,
     write_spans,
@@ -286,6 +287,8 @@ class TagKind(Kind, TokenLabels):
         if asked.rules is not None:
             model = self.ruled(model, asked.rules)
         as_conllu = is_conllu(asked.output, asked.to_format) and not (asked.json or asked.steps)
+        if as_conllu and asked.layout is not None and is_plain(asked) and relabel_conllu(model, asked):
+            return
         table, documents = input_table(asked, model, whole=as_conllu)
         if asked.layout is not None:
             asked.layout.check_columns(tuple(table.columns))

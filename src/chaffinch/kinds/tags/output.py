@@ -10,13 +10,16 @@ from pathlib import Path
 
 import numpy as np
 
-from chaffinch.corpus import Format, conllu, write
-from chaffinch.corpus.conllu import CELLS, NOTHING, labelled, misc
+from chaffinch.corpus import Format, conllu, detect, write
+from chaffinch.corpus.conllu import CELLS, NOTHING, TABLE_COLUMNS, labelled, learned, misc
+from chaffinch.corpus.lines import whole_text
 from chaffinch.corpus.registry import TABLES, named, with_extension, written_as
 from chaffinch.errors import ConfigError
 from chaffinch.estimators import Tagger
-from chaffinch.files import writing_text
+from chaffinch.files import writing, writing_text
+from chaffinch.kinds.requests import PredictRequest
 from chaffinch.kinds.tags.prediction import decided_probabilities
+from chaffinch.kinds.tags.reading import input_table
 from chaffinch.model.incremental import IncrementalModel
 from chaffinch.report import Html, Page, join, paragraph, tag
 from chaffinch.text.document import LABEL, WORD, Document, Span
@@ -268,6 +271,25 @@ def conllu_documents(table: TokenTable) -> list[Document]:
         Document.from_words(words, **{name: columns[name][n] for name in kept})
         for n, words in enumerate(table.lists(WORD))
     ]
+
+
+def relabel_conllu(model: Tagger, asked: PredictRequest) -> bool:
+    """Write a block of CoNLL-U with the labels in their column and all else unchanged; False if that does not apply."""
+    known = {WORD, *TABLE_COLUMNS}
+    if detect(asked.data, asked.from_format) is not conllu.FORMAT or not known.issuperset(
+        model.model_.columns
+    ):
+        return False
+    table, _ = input_table(asked, model, whole=False)
+    labels = list(model.classes_)
+    tags = [labels[i] for i in model.answering().decode(table, model.threads).tolist()]
+    places = conllu.label_columns(learned(model.columns_))
+    made = conllu.relabelled(whole_text(asked.data), places, tags)
+    if made is None:
+        return False
+    with writing(asked.output) as stream:
+        stream.write(made.encode())
+    return True
 
 
 def write_conllu(
