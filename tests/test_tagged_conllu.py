@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from chaffinch import corpus
+from chaffinch import _core, corpus
 from chaffinch.corpus import record_blocks
 from chaffinch.kinds.tags import kind
 from commandline import Runner, run
@@ -159,3 +162,49 @@ def test_what_is_no_label_keeps_its_bytes_and_sentences_of_two_files_stay_apart(
     assert run("predict", model, one, other, "-o", out).code == 0
     assert out.read_bytes() == one.read_bytes() + b"\n\n" + other.read_bytes() + b"\n\n"
     assert len(list(corpus.read(out))) == 2
+
+
+LINE = st.sampled_from(
+    ["# text", "", "1\ta\tb\tc", "12\t\t\t", "1-2\tx\ty\tz", "1.1\tx\ty\tz", "3", "x\t1", "4\ta"]
+)
+
+
+@given(
+    st.lists(LINE, max_size=8),
+    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from([[], [1], [3], [0, 2]]),
+    st.data(),
+)
+def test_cells_are_replaced_as_line_by_line(lines, end, places, data):
+    tokens = [n for n, line in enumerate(lines) if "\t" in line and line.split("\t")[0].isdecimal()]
+    few = data.draw(st.integers(0, 1))
+    ids = np.array([k % 2 for k in range(len(tokens) + few)], np.int32)
+    cells = [[f"p{place}", ""] for place in places]
+    text = end.join(lines)
+    made = _core.relabelled(text.encode(), places, cells, ids)
+    expected = list(lines)
+    for t, n in enumerate(tokens):
+        row = lines[n].split("\t")
+        if few or any(place >= len(row) for place in places):
+            assert made is None
+            return
+        for place, own in zip(places, cells, strict=True):
+            row[place] = own[ids[t]]
+        expected[n] = "\t".join(row)
+    assert made == (None if few else end.join(expected).encode())
+
+
+@pytest.mark.parametrize(
+    ("places", "cells", "ids", "told"),
+    [
+        ([1], [], [0], "cells for every column"),
+        ([2, 1], [["a"], ["b"]], [0], "ascending"),
+        ([1, 1], [["a"], ["b"]], [0], "ascending"),
+        ([-1], [["a"]], [0], "ascending"),
+        ([1], [["a"]], [1], "an id has no cell"),
+        ([1], [["a"]], [-1], "an id has no cell"),
+    ],
+)
+def test_wrong_cells_are_refused(places, cells, ids, told):
+    with pytest.raises(ValueError, match=told):
+        _core.relabelled(b"1\tx\n", places, cells, np.array(ids, np.int32))

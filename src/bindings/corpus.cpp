@@ -4,8 +4,10 @@
 #include "column_text.hpp"
 #include "converters.hpp"
 #include "delimited.hpp"
+#include "relabel.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -91,6 +93,25 @@ nb::object delimited_cells(const nb::bytes& rows, char sign, bool quoted) {
     return columns;
 }
 
+nb::object relabelled(const nb::bytes& lines, const std::vector<std::int32_t>& places,
+                      const std::vector<std::vector<std::string>>& cells, In<std::int32_t> ids) {
+    expect(places.size() == cells.size(), "expected cells for every column");
+    expect(std::ranges::is_sorted(places, std::less_equal<>()) && (places.empty() || places[0] >= 0),
+           "expected columns in ascending order");
+    std::vector<text::LabelColumn> columns;
+    for (std::size_t c = 0; c < places.size(); ++c)
+        columns.push_back({static_cast<std::size_t>(places[c]), {cells[c].begin(), cells[c].end()}});
+    for (const std::int32_t id : span(ids))
+        for (const text::LabelColumn& column : columns)
+            expect(id >= 0 && static_cast<std::size_t>(id) < column.cells.size(), "an id has no cell");
+    const std::optional<std::string> made = [&] {
+        Unlocked released;
+        return text::relabelled(view(lines), columns, span(ids));
+    }();
+    if (!made) return nb::none();
+    return nb::bytes(made->data(), made->size());
+}
+
 // Row by row; every list is a column, and all are equally long.
 nb::bytes delimited_lines(const std::vector<nb::list>& columns, const std::string& sign, bool quoted) {
     expect(!columns.empty(), "expected at least one column");
@@ -153,6 +174,11 @@ void bind_corpus(nb::module_& m) {
     m.def(
         "sound_prefix", [](const nb::bytes& bytes) { return text::sound_prefix(view(bytes)); }, nb::arg("bytes"),
         "How many bytes come before the first NUL or malformed UTF-8.");
+    m.def("relabelled", &relabelled, nb::arg("lines"), nb::arg("places"), nb::arg("cells"), nb::arg("ids").noconvert(),
+          nb::sig("def relabelled(lines: bytes, places: list[int], cells: list[list[str]], ids: "
+                  "Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) "
+                  "-> bytes | None"),
+          "Rows of numbered tokens with other cells, given by id, in some columns; None if the tokens are others.");
     m.def("delimited_cells", &delimited_cells, nb::arg("rows"), nb::arg("sign"), nb::arg("quoted"),
           nb::sig("def delimited_cells(rows: bytes, sign: str, quoted: bool) -> list[list[str]] | None"),
           "The cells of rows of UTF-8 text, column by column; None if a row has a fault. quoted: as in CSV");

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from chaffinch import _core
 from chaffinch.corpus.columns import encoded
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.json_records import as_text
@@ -328,28 +329,20 @@ def write(documents: Iterable[Document], path: str | Path) -> None:
             stream.write(encoded("\n".join(lines) + "\n\n", number))
 
 
-def relabelled(content: str, names: Sequence[str], y: Sequence[str]) -> str | None:
-    r"""The text of sentences with other labels in these columns and all else unchanged; None if it has other tokens.
+def relabelled(content: bytes, names: Sequence[str], labels: Column) -> bytes | None:
+    r"""Sentences with other labels in these columns and all else unchanged; None if they have other tokens.
 
     A blank line ends the last sentence, if none does.
 
-    >>> relabelled("# id\n1\ta\t_\tX\t_\t_\t_\t_\t_\t_\n\n", ["upos"], ["DET"])
-    '# id\n1\ta\t_\tDET\t_\t_\t_\t_\t_\t_\n\n'
+    >>> relabelled(b"# id\n1\ta\t_\tX\t_\t_\t_\t_\t_\t_", ["upos"], Column(["DET"], np.zeros(1, np.int32)))
+    b'# id\n1\ta\t_\tDET\t_\t_\t_\t_\t_\t_\n\n'
     """
-    lines = content.split("\n")
-    tokens = [
-        n for n, line in enumerate(lines) if line[:1].isdecimal() and line.partition("\t")[0].isdecimal()
-    ]
-    if len(tokens) != len(y):
+    placed_at = {1 + CELLS.index(name): cells for name, cells in labelled(names, labels.types).items()}
+    places = sorted(placed_at)
+    made = _core.relabelled(content, places, [placed_at[place] for place in places], labels.ids)
+    if made is None:
         return None
-    columns = [(1 + CELLS.index(name), cells) for name, cells in labelled(names, y).items()]
-    for t, n in enumerate(tokens):
-        row = lines[n].split("\t")
-        for place, cells in columns:
-            row[place] = cells[t]
-        lines[n] = "\t".join(row)
-    made = "\n".join(lines)
-    return made + ("" if made.endswith(("\n\n", "\n\r\n")) else "\n" if made.endswith("\n") else "\n\n")
+    return made + (b"" if made.endswith((b"\n\n", b"\n\r\n")) else b"\n" if made.endswith(b"\n") else b"\n\n")
 
 
 def misc(document: Document) -> list[str]:

@@ -12,11 +12,10 @@ import numpy as np
 
 from chaffinch.corpus import Format, conllu, detect, write
 from chaffinch.corpus.conllu import CELLS, NOTHING, TABLE_COLUMNS, labelled, learned, misc
-from chaffinch.corpus.lines import whole_text
 from chaffinch.corpus.registry import TABLES, named, with_extension, written_as
 from chaffinch.errors import ConfigError
 from chaffinch.estimators import Tagger
-from chaffinch.files import writing, writing_text
+from chaffinch.files import reading, writing, writing_text
 from chaffinch.kinds.requests import PredictRequest
 from chaffinch.kinds.tags.prediction import decided_probabilities
 from chaffinch.kinds.tags.reading import input_table
@@ -24,7 +23,7 @@ from chaffinch.model.incremental import IncrementalModel
 from chaffinch.report import Html, Page, join, paragraph, tag
 from chaffinch.text.document import LABEL, WORD, Document, Span
 from chaffinch.text.schemes import TokenSpan, scheme_of, spans
-from chaffinch.text.table import TokenTable
+from chaffinch.text.table import Column, TokenTable
 
 # -- decisions --------------------------------------------------------------------------------------------------------
 
@@ -281,14 +280,14 @@ def relabel_conllu(model: Tagger, asked: PredictRequest) -> bool:
     ):
         return False
     table, _ = input_table(asked, model, whole=False)
-    labels = list(model.classes_)
-    tags = [labels[i] for i in model.answering().decode(table, model.threads).tolist()]
+    labels = Column(list(model.classes_), model.answering().decode(table, model.threads))
     places = conllu.label_columns(learned(model.columns_))
-    made = conllu.relabelled(whole_text(asked.data), places, tags)
+    with reading(asked.data) as stream:
+        made = conllu.relabelled(stream.read(), places, labels)
     if made is None:
         return False
-    with writing(asked.output) as stream:
-        stream.write(made.encode())
+    with writing(asked.output) as out:
+        out.write(made)
     return True
 
 
