@@ -117,19 +117,13 @@ nb::bytes delimited_lines(const std::vector<nb::list>& columns, const std::strin
     expect(!columns.empty(), "expected at least one column");
     for (const nb::list& column : columns)
         expect(nb::len(column) == nb::len(columns[0]), "expected columns of equal length");
-    std::string out;
-    out.reserve(nb::len(columns[0]) * 64); // a guess
-    for (std::size_t row = 0, rows = nb::len(columns[0]); row < rows; ++row) {
-        for (std::size_t c = 0; c < columns.size(); ++c) {
-            if (c > 0) out.append(sign);
-            const std::string_view cell = utf8(PyList_GetItem(columns[c].ptr(), static_cast<Py_ssize_t>(row)));
-            if (quoted)
-                text::append_csv_cell(out, cell);
-            else
-                out.append(cell);
-        }
-        out.push_back('\n');
-    }
+    const std::size_t rows = nb::len(columns[0]);
+    std::vector<std::string_view> cells;
+    cells.reserve(rows * columns.size());
+    for (std::size_t row = 0; row < rows; ++row)
+        for (const nb::list& column : columns)
+            cells.push_back(utf8(PyList_GetItem(column.ptr(), static_cast<Py_ssize_t>(row))));
+    const std::string out = text::joined_rows(cells, columns.size(), sign, quoted);
     return nb::bytes(out.data(), out.size());
 }
 

@@ -158,7 +158,7 @@ def read_table(format: str, path: str | Path, text: str | None = None) -> TextTa
         content.partition(b"\n")[0].decode(errors="replace").rstrip("\r")
     ):
         content = content.partition(b"\n")[2]
-    if len(sign) > 1 or len(content) > LONGEST_LINE or _core.sound_prefix(content) < len(content):
+    if len(sign) > 1 or len(content) > LONGEST_LINE or not _is_sound(content):
         return None
     columns = _core.delimited_cells(content, sign.decode(), format == "csv")
     if not columns or len(columns[0]) < 2:
@@ -172,6 +172,11 @@ def read_table(format: str, path: str | Path, text: str | None = None) -> TextTa
     others = {name: columns[i] for i, name in enumerate(header) if i not in (at_text, at_label)}
     ids = {"id": others.pop("id")} if "id" in others else {}
     return TextTable(columns[at_text], None if at_label is None else columns[at_label], ids | others)
+
+
+def _is_sound(content: bytes) -> bool:
+    """Whether it is UTF-8 without NUL; ASCII is seen quickly."""
+    return (content.isascii() and b"\0" not in content) or _core.sound_prefix(content) == len(content)
 
 
 def write_table(table: TextTable, path: str | Path, format: str) -> None:

@@ -58,16 +58,18 @@ def ended_lines(path: str | Path) -> Iterator[str]:
 def _ended_chunks(path: str | Path) -> Iterator[str]:
     """The text in chunks of whole lines with their ends; a chunk with a fault comes line by line, to name the line."""
     number = first_line(path) - 1
-    begun = False
+    begun, counted = False, b""  # the chunk before, whose lines are counted if another comes
     with reading(path) as stream:
         for chunk in _whole_lines(stream):
             content = chunk if begun or number else chunk.removeprefix(BOM) or b"\n"
             begun = True
+            number += counted.count(b"\n")
             text = _plain(content)
             if text is not None:
-                number += content.count(b"\n")
+                counted = content
                 yield text
                 continue
+            counted = b""
             for line in io.BytesIO(content):
                 number += 1
                 yield decoded(path, number, line) + ("\r\n" if line.endswith(b"\r\n") else "\n")

@@ -62,8 +62,8 @@ def record_blocks(path: str | Path, format: str, text: str | None = None) -> Ite
         told_header(path, format).encode() if format in ROWS else b""
     )  # before a pipe is opened for reading
     with reading(path) as stream:
-        header, number, read = made, 1, 0
-        for block in _cut(path, stream, format, made, text):
+        header, read = made, 0
+        for block, number in _cut(path, stream, format, made, text):
             read += len(block)
             if format not in ROWS:
                 yield RecordBlock(block, number, read)
@@ -72,7 +72,6 @@ def record_blocks(path: str | Path, format: str, text: str | None = None) -> Ite
                 yield RecordBlock(block, number, read)
             else:  # the block is below the header
                 yield RecordBlock(header + block, number - header.count(b"\n"), read)
-            number += block.count(b"\n")
 
 
 def single_records(block: RecordBlock, format: str, text: str | None = None) -> list[RecordBlock]:
@@ -98,10 +97,15 @@ def without_header(block: RecordBlock, format: str, text: str | None = None) -> 
     return block.content[len(_header(block.content, format, text)) :] if format in ROWS else block.content
 
 
-def _cut(path: str | Path, stream: object, format: str, header: bytes, text: str | None) -> Iterator[bytes]:
-    """Bytes up to the end of the last complete record that is there. header: a line that the file lacks"""
+def _cut(
+    path: str | Path, stream: object, format: str, header: bytes, text: str | None
+) -> Iterator[tuple[bytes, int]]:
+    """Bytes up to the end of the last complete record that is there, and the number of their first line.
+
+    header: a line that the file lacks
+    """
     read: Callable[[int], bytes] = getattr(stream, "read1", None) or stream.read  # type: ignore[attr-defined]
-    held, first, lines = b"", not header, 0
+    held, first, number = b"", not header, 1
     sign = header_delimiter(header, text)
     while more := read(SIZE):
         seen = len(held)
@@ -112,13 +116,13 @@ def _cut(path: str | Path, stream: object, format: str, header: bytes, text: str
         if first and end and format in ROWS and end <= len(_header(held, format, text)):
             end = 0  # no more than the header
         if end:
-            yield held[:end]
-            lines += held.count(b"\n", 0, end)
+            yield held[:end], number
+            number += held.count(b"\n", 0, end)
             held, first = held[end:], False
         elif len(held) > LONGEST_RECORD:
-            raise _long_record(path, lines + 1, held, format)
+            raise _long_record(path, number, held, format)
     if held:
-        yield held
+        yield held, number
 
 
 def _long_record(path: str | Path, number: int, held: bytes, format: str) -> DataError:

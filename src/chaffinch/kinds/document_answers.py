@@ -168,15 +168,15 @@ def four_decimals(p: NDArray[np.float64]) -> list[str]:
     """
     names, scaled = _ten_thousandths(), p * 10_000
     nearest = np.rint(scaled)
-    made = [names[i] for i in nearest.astype(np.int64).tolist()]
+    made: list[str] = names[nearest.astype(np.int64)].tolist()
     for i in np.flatnonzero(np.abs(scaled - nearest) > 0.499_999).tolist():  # the product is rounded, too
         made[i] = f"{round(float(p[i]), 4):.4f}"
     return made
 
 
 @cache
-def _ten_thousandths() -> list[str]:
-    return [f"{n / 10_000:.4f}" for n in range(10_001)]
+def _ten_thousandths() -> NDArray[np.object_]:
+    return np.array([f"{n / 10_000:.4f}" for n in range(10_001)], object)
 
 
 def certain_labels(

@@ -24,9 +24,21 @@ bool is_padded(std::string_view cell) {
 }
 
 bool holds_special(std::string_view cell) {
-    bool found = false;
-    for (const char c : cell) found |= (c == ',') | (c == '"') | (c == '\n') | (c == '\r'); // no exit: vectorised
-    return found;
+    for (const char c : {',', '"', '\n', '\r'}) // one by one: each is a fast search
+        if (cell.find(c) != std::string_view::npos) return true;
+    return false;
+}
+
+void append_quoted(std::string& out, std::string_view cell) {
+    out.push_back('"');
+    for (std::size_t at = 0; at < cell.size();) {
+        const std::size_t mark = cell.find('"', at);
+        out.append(cell.substr(at, mark - at));
+        if (mark == std::string_view::npos) break;
+        out.append("\"\"");
+        at = mark + 1;
+    }
+    out.push_back('"');
 }
 
 // Reads one cell after the other; ``at`` is behind the last one.
@@ -52,9 +64,12 @@ class CellReader {
 
     std::optional<std::string_view> cell() {
         if (quoted_ && !ended() && rows_[at_] == '"') return quoted_cell();
-        const std::size_t start = at_;
-        while (!ended() && rows_[at_] != sign_ && rows_[at_] != '\n' && rows_[at_] != '\r') ++at_;
-        return rows_.substr(start, at_ - start);
+        if (at_ >= line_end_) line_end_ = std::min(rows_.find('\n', at_), rows_.size());
+        const std::string_view rest = rows_.substr(at_, line_end_ - at_);
+        std::string_view cell = rest.substr(0, rest.find(sign_));
+        cell = cell.substr(0, cell.find('\r'));
+        at_ += cell.size();
+        return cell;
     }
 
   private:
@@ -84,6 +99,7 @@ class CellReader {
     bool quoted_;
     CellTable& table_;
     std::size_t at_ = 0;
+    std::size_t line_end_ = 0; // of the line of the last cell that was not quoted
 };
 
 } // namespace
@@ -108,20 +124,25 @@ std::optional<CellTable> read_cells(std::string_view rows, char sign, bool quote
     return table;
 }
 
-void append_csv_cell(std::string& out, std::string_view cell) {
-    if (!cell.empty() && !is_padded(cell) && !holds_special(cell)) {
-        out.append(cell);
-        return;
+std::string joined_rows(std::span<const std::string_view> cells, std::size_t columns, std::string_view sign,
+                        bool quoted) {
+    std::string out;
+    std::size_t size = 0;
+    for (const std::string_view cell : cells) size += cell.size() + sign.size();
+    out.reserve(size + size / 16);
+    std::size_t column = 0;
+    for (const std::string_view cell : cells) {
+        if (quoted && (cell.empty() || is_padded(cell) || holds_special(cell)))
+            append_quoted(out, cell);
+        else
+            out.append(cell);
+        column = column + 1 == columns ? 0 : column + 1;
+        if (column == 0)
+            out.push_back('\n');
+        else
+            out.append(sign);
     }
-    out.push_back('"');
-    for (std::size_t at = 0; at < cell.size();) {
-        const std::size_t mark = cell.find('"', at);
-        out.append(cell.substr(at, mark - at));
-        if (mark == std::string_view::npos) break;
-        out.append("\"\"");
-        at = mark + 1;
-    }
-    out.push_back('"');
+    return out;
 }
 
 } // namespace chaffinch::text

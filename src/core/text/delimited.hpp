@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +20,8 @@ struct CellTable {
 // quoted cell that is not closed or is followed by text, or a carriage return that ends no line.
 std::optional<CellTable> read_cells(std::string_view rows, char sign, bool quoted);
 
-// A cell is quoted if it holds a comma, a quote mark or a line end, or is empty or padded; a quote mark is doubled.
-void append_csv_cell(std::string& out, std::string_view cell);
+// Rows of cells, which are given row by row. quoted: a cell is quoted if it holds a comma, a quote mark or a line end, or is
+// empty or padded; a quote mark in it is doubled.
+std::string joined_rows(std::span<const std::string_view> cells, std::size_t columns, std::string_view sign, bool quoted);
 
 } // namespace chaffinch::text
