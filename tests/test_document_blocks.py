@@ -155,7 +155,7 @@ def test_weights_are_those_of_documents_in_memory_bit_by_bit(
         ("words", DualCrammerSinger(C=0.5, loss="squared-hinge", epochs=2, bias=0.0), 1e-4),
         (
             "tf-idf",
-            DualLogistic(C=3.0, epochs=20, tolerance=1e-9, bias=0.0),
+            DualLogistic(C=3.0, epochs=10, tolerance=1e-9, bias=0.0),
             0.03,
         ),  # both near the optimum, by other steps
     ],
