@@ -363,18 +363,28 @@ def test_ctrl_c_ends_training_with_code_130_and_no_file(tmp_path, recipe):
     assert set(os.listdir(tmp_path)) == before
 
 
-@pytest.mark.parametrize("step", ["kind_of_file", "refuse_strange_flags", "_train"])
-def test_ctrl_c_says_that_no_model_was_written_before_data_are_read_too(tmp_path, step):
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        ("flags.RecipeCommand.parse_args", "nothing was begun"),
+        ("train.refuse_unwritable", "nothing was begun"),
+        ("train.TrainRequest", "nothing was begun"),
+        ("train.kind_of_file", "m.chaffinch was not written"),
+        ("train.refuse_strange_flags", "m.chaffinch was not written"),
+        ("train._train", "m.chaffinch was not written"),
+    ],
+)
+def test_ctrl_c_at_any_step_of_train_says_what_became_of_the_model(tmp_path, step, told):
     (tmp_path / "train.tsv").write_text("a\tX\n\n")
     code = (
-        "import chaffinch.cli.train as train\n"
-        "def stop(*_): raise KeyboardInterrupt\n"
-        f"train.{step} = stop\n"
+        "import chaffinch.cli.train as train, chaffinch.cli.flags as flags\n"
+        "def stop(*_, **__): raise KeyboardInterrupt\n"
+        f"{step} = stop\n"
         "from chaffinch.__main__ import main; main()"
     )
     command = [sys.executable, "-c", code, "train", "train.tsv", "-o", "m.chaffinch"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (run.returncode, run.stderr) == (130, "chaffinch: interrupted: m.chaffinch was not written\n")
+    assert (run.returncode, run.stderr) == (130, f"chaffinch: interrupted: {told}\n")
 
 
 @pytest.mark.parametrize("module", ["chaffinch.cli", "chaffinch.errors", "typer", "typer.core"])

@@ -51,6 +51,9 @@ COMMANDS = {
 }
 
 
+SAYING = ("train", "predict")
+
+
 class Interrupted(Exception):
     """Ctrl-C, with the sentence to say: the library of the command line ends silently on KeyboardInterrupt."""
 
@@ -87,10 +90,14 @@ class LazyGroup(TyperGroup):
             raise typer.Exit(CLOSED_PIPE) from None
         except Exception as e:
             if is_interrupt(e):
-                raise Interrupted(interruption(e)) from None
+                raise Interrupted(self._interruption(ctx, e)) from None
             raise
         except KeyboardInterrupt as e:
-            raise Interrupted(interruption(e)) from None
+            raise Interrupted(self._interruption(ctx, e)) from None
+
+    def _interruption(self, ctx: Any, error: BaseException) -> str:
+        """What is said; a command that says what it has written once it has begun had not begun if it says nothing."""
+        return interruption(error, NOT_BEGUN if ctx.invoked_subcommand in SAYING else "")
 
 
 app = typer.Typer(

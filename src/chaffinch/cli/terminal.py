@@ -38,8 +38,8 @@ def is_interrupt(error: BaseException | None) -> bool:
     return isinstance(error, KeyboardInterrupt) or (error is not None and is_interrupt(error.__cause__))
 
 
-def interruption(error: BaseException) -> str:
-    """What the command line says after Ctrl-C.
+def interruption(error: BaseException, otherwise: str = "") -> str:
+    """What the command line says after Ctrl-C. otherwise: if nothing was added to the sentence
 
     >>> interruption(KeyboardInterrupt())
     'interrupted'
@@ -50,7 +50,7 @@ def interruption(error: BaseException) -> str:
     ...     print(interruption(e))
     interrupted: m.chaff was not written
     """
-    notes = getattr(error, "__notes__", [])
+    notes = getattr(error, "__notes__", []) or ([otherwise] if otherwise else [])
     return f"interrupted: {'; '.join(notes)}" if notes else "interrupted"
 
 
