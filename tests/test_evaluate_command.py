@@ -153,6 +153,14 @@ def test_documents_are_scored_from_labels_or_a_prediction_column(tmp_path):
     Checker().feed(page.read_text())
 
 
+def test_a_table_without_a_known_column_of_labels_has_its_columns_named(tmp_path):
+    (tmp_path / "gold.csv").write_text("text,coarse,fine\nhow far,NUM,NUM:dist\n")
+    (tmp_path / "out.csv").write_text("text,coarse,prediction\nhow far,NUM,NUM\n")
+    with pytest.raises(DataError, match="columns coarse, fine has the labels, name it with --label"):
+        evaluate_files(tmp_path / "gold.csv", tmp_path / "out.csv")
+    assert evaluate_files(tmp_path / "gold.csv", tmp_path / "out.csv", label="coarse").scores.accuracy == 1.0
+
+
 def test_predictions_that_are_no_gold_label_are_said(tmp_path):
     path = tmp_path / "out.csv"
     path.write_text("label,group,text,prediction\n0,space,a rocket,space\n1,hockey,a puck,hockey\n")

@@ -197,7 +197,7 @@ def detect(path: str | Path, format: str | None = None, *, texts: bool = False) 
     if start[8:].startswith(MODEL_START):
         raise DataError(
             f"{display_name(path)}: expected a corpus, found a model; chaffinch predict {path} FILE -o OUT "
-            "labels a corpus with it"
+            "labels a corpus with it, and chaffinch evaluate FILE OUT scores the labels"
         )
     name = without_packing(Path(path).name)
     for chosen in [*candidates, *FORMATS.values()]:

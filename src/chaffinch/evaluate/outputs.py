@@ -229,8 +229,10 @@ def _of_documents(
     gold = files[0]
     task = next((one for one in known if issubclass(one, DocumentOutputs) and one.holds(gold)), None)
     if task is None:
+        columns = ", ".join(dict.fromkeys(name for d in gold[:1] for name in d.fields))
+        advice = f"; if one of the columns {columns} has the labels, name it with --label" if columns else ""
         raise DataError(
-            f"{display_name(paths[0])}: has nothing to score: no tags, labels, spans, trees or links"
+            f"{display_name(paths[0])}: has nothing to score: no tags, labels, spans, trees or links{advice}"
         )
     assert issubclass(task, DocumentOutputs)
     if len(paths) == 1:
