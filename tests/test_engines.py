@@ -246,6 +246,22 @@ def test_a_lost_head_that_ray_cannot_leave_is_said_to_be_stuck(monkeypatch):
     never.set()
 
 
+def test_workers_of_a_lost_head_are_not_ended_by_calls_that_would_wait_for_it(monkeypatch):
+    lost_quickly(monkeypatch, lambda: None)
+    engine, killed = ray_engine.RayEngine(), []
+    monkeypatch.setattr(ray_engine, "_end", killed.append)
+    engine._actors = ["first"]
+    engine.close()
+    assert killed == ["first"]
+    with listening(SETTINGS_FRAME) as address:
+        engine._head, engine._actors = ray_head.Head(address), ["second"]
+        assert engine._head.answers()
+    with pytest.raises(EngineError, match="has not answered"):
+        keep_checking(engine._head)
+    engine.close()
+    assert (killed, engine._actors) == (["first"], [])
+
+
 def test_the_command_ends_at_once_if_an_engine_is_stuck(tmp_path):
     """Threads that Ray leaves behind would hang it, or crash it with another exit code."""
     (tmp_path / "command.py").write_text(

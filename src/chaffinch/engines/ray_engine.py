@@ -152,9 +152,10 @@ class RayEngine:
         return total.total
 
     def close(self) -> None:
-        """End the actors; the cluster stays."""
-        for actor in self._actors:
-            _end(actor)
+        """End the actors; the cluster stays. With a lost head they end by themselves, and a call would wait for it."""
+        if not self._head.lost:
+            for actor in self._actors:
+                _end(actor)
         self._actors, self._owner, self._key = [], {}, ""
 
     def _assign(self, ray: Any, key: str, K: int) -> None:
@@ -235,7 +236,7 @@ class RayEngine:
             except Exception as e:  # Ray raises no narrower one if a node does not start in time
                 told = (str(e).splitlines() or [type(e).__name__])[0]
                 raise EngineError(f"Ray could not be started or reached: {told}") from None
-            self._joined = address is not None
+            self._joined, self._checked = address is not None, False
         if not self._checked:
             self._head = Head.of(ray)
             self._refuse_more_workers_than_cores(ray)

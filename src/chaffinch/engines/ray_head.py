@@ -36,6 +36,7 @@ class Head:
 
     def __init__(self, address: str | None) -> None:
         self.address = address
+        self.lost = False  # it was given up
         self._asked = self._answered = time.monotonic()
 
     @classmethod
@@ -62,6 +63,7 @@ class Head:
         if told is None:
             self._answered = self._asked
         elif self._asked - self._answered > LOST:
+            self.lost = True
             raise EngineError(
                 f"the head node of the Ray cluster at {self.address} has not answered for {LOST:g} s: {told}; start "
                 "the cluster again, and the same command continues",
