@@ -419,13 +419,16 @@ def test_the_state_of_a_checkpoint_is_freed_once_training_has_it(
     assert not any(alive)
 
 
-def test_models_that_are_scored_on_held_out_data_are_freed_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("held_out", [0, 50])
+def test_scored_models_and_the_table_of_weights_are_freed_before_the_next_model_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held_out: int
 ) -> None:
     cache = cached(tmp_path / "c", corpus())
-    alive: list[int] = []
     scored: list[weakref.ref[Any]] = []
-    make = crf_blocks.CrfModels.model
+    tables: list[weakref.ref[Any]] = []
+    alive: list[int] = []
+    freed: list[bool] = []
+    make, finished = crf_blocks.CrfModels.model, crf_blocks.finished
 
     def watched(self: Any, made: Any) -> Any:
         alive.append(sum(model() is not None for model in scored))
@@ -433,31 +436,21 @@ def test_models_that_are_scored_on_held_out_data_are_freed_at_once(
         scored.append(weakref.ref(model))
         return model
 
-    monkeypatch.setattr(crf_blocks.CrfModels, "model", watched)
-    gc.disable()  # a model in a cycle of references would stay
-    try:
-        train_blocks(CachedTask(cache, ("w",), dev=corpus(50)), Crf(passes=4))
-    finally:
-        gc.enable()
-    assert len(alive) >= 3
-    assert not any(alive)
-
-
-def test_the_table_of_weights_is_freed_before_the_small_model_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cache = cached(tmp_path / "c", corpus())
-    freed: list[bool] = []
-    whole: list[weakref.ref[Any]] = []
-    finished = crf_blocks.finished
-
-    def watched(models: Any, made: Any, config: Crf) -> Any:
-        whole.append(weakref.ref(made.w))
+    def handed_over(models: Any, made: Any, config: Crf) -> Any:
+        tables.append(weakref.ref(made.w))
         handed = [made]
         del made
         return finished(models, handed.pop(), config)
 
-    monkeypatch.setattr(crf_blocks, "finished", watched)
-    monkeypatch.setattr(crf_blocks, "give_back_memory", lambda: freed.append(whole[0]() is None))
-    train_blocks(CachedTask(cache, ("w",)), Crf())
+    monkeypatch.setattr(crf_blocks.CrfModels, "model", watched)
+    monkeypatch.setattr(crf_blocks, "finished", handed_over)
+    monkeypatch.setattr(crf_blocks, "give_back_memory", lambda: freed.append(tables[0]() is None))
+    gc.disable()  # what is in a cycle of references would stay
+    try:
+        dev = corpus(held_out) if held_out else None
+        train_blocks(CachedTask(cache, ("w",), dev=dev), Crf(passes=4))
+    finally:
+        gc.enable()
+    assert (len(alive) >= 3) == (held_out > 0)  # no model is scored without held-out data
+    assert not any(alive)
     assert freed == [True]
