@@ -39,7 +39,8 @@ ROWS = st.text(alphabet=st.sampled_from('ab,"\n\ré\t'), max_size=14)
 
 @given(ROWS, st.sampled_from([",", "\t"]), st.booleans())
 def test_cells_are_those_of_the_reader_of_python_or_nothing(rows, sign, quoted_cells):
-    found = _core.delimited_cells(rows.encode(), sign, quoted_cells)
+    cells = _core.delimited_cells(rows.encode(), sign, quoted_cells)
+    found = None if cells is None else [cells.strings(c) for c in range(cells.width)]
     quoting = csv.QUOTE_MINIMAL if quoted_cells else csv.QUOTE_NONE
     lines = io.StringIO(rows, newline="\n")
     try:
@@ -111,26 +112,74 @@ FILES = {
     "twice.csv": "text,n,n\ngood,1,2\n",
     "taken.csv": "Label,label,text\n+,x,good\n",
     "no text.csv": "words\ngood\n",
+    "reserved.csv": "body,text,labels\nx,good,1\n",
+    "plain.jsonl": (
+        '{"id": 7, "text": "good\\tfood", "n": 1.50}\r\n\n{"text":"bad \\u00e9","id":"x","n":[1,{"a":null}]}\n'
+    ),
+    "labels.jsonl": '{"text": "good", "label": 1}\n{"text": "bad", "label": "-"}\n{"text": "food", "label": null}\n',
+    "lists.jsonl": (
+        '{"text": "good", "labels": ["+"]}\n{"labels": ["-", "big"], "text": "bad"}\n{"text": "x", "labels": []}\n'
+    ),
+    "late label.jsonl": '{"text": "good"}\n{"text": "bad"}\n{"text": "food", "label": "+", "id": 3}\n',
+    "other keys.jsonl": '{"text": "good", "n": 1}\n{"text": "bad", "m": 2}\n',
+    "answered.jsonl": '\ufeff{"text": "good", "prediction": "old", "n": 1}\n{"confidence": 2, "text": "bad"}\n',
+    "usual key.jsonl": '{"body": "good", "post": "bad"}\n{"text": null, "review": "food"}\n',
+    "spans.jsonl": '{"text": "good", "m": 1}\n{"text": "bad", "spans": [{"start": 0, "end": 3, "label": "X"}]}\n',
+    "broken.jsonl": '{"text": "good"}\n{"text": "bad",}\n',
+    "no text.jsonl": '{"text": "good"}\n{"words": "bad"}\n',
+    "number.jsonl": '{"text": "good"}\n{"text": 3}\n',
+    "half a pair.jsonl": '{"text": "good"}\n{"text": "\\ud800"}\n',
+    "twice.jsonl": '{"text": "good", "n": 1, "n": 2}\n{"text": "bad", "n": NaN}\n',
+    "return.jsonl": '{"text": "good"}\n{"text":\r"bad"}\n',
 }
 
 
-@pytest.mark.parametrize("model", ["one", "several"])
-@pytest.mark.parametrize("name", FILES)
+CELLS = [name for name in FILES if not name.endswith(".jsonl")]
+OBJECTS = [name for name in FILES if name.endswith(".jsonl")]
+WHOLE, SMALL = 1 << 20, 9  # bytes of a block
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [(name, model) for name in CELLS for model in ("one", "several")]
+    + [(name, "one") for name in OBJECTS]
+    + [("plain.jsonl", "several")],
+)
 def test_tables_give_the_answers_and_faults_of_documents(models, tmp_path, run, monkeypatch, name, model):  # noqa: F811
     source = tmp_path / name
     source.write_text(FILES[name], newline="")
     made = []
+    wanted = [(WHOLE, "csv"), (WHOLE, "tsv"), (SMALL, "csv"), (SMALL, "tsv"), (WHOLE, "jsonl")]
+    if name in OBJECTS:
+        wanted = [(WHOLE, "csv"), (SMALL, "jsonl")]
     for tables in (registry.TEXT_TABLES, {}):
         monkeypatch.setattr(documents_module, "TEXT_TABLES", tables)
-        for size in (1 << 20, 9):
-            for to in ("csv", "tsv"):
-                monkeypatch.setattr(blocks_module, "SIZE", size)
-                out = tmp_path / f"out.{to}"
-                out.unlink(missing_ok=True)
-                outcome = run("predict", str(models / f"{model}.chaff"), str(source), "-o", str(out))
-                made.append((outcome.code, outcome.err, out.read_bytes() if out.exists() else None))
-    assert made[:4] == made[4:]
-    assert made[0] == made[2]
+        for size, to in wanted:
+            monkeypatch.setattr(blocks_module, "SIZE", size)
+            out = tmp_path / f"out.{to}"
+            out.unlink(missing_ok=True)
+            outcome = run("predict", str(models / f"{model}.chaff"), str(source), "-o", str(out))
+            made.append((outcome.code, outcome.err, out.read_bytes() if out.exists() else None))
+    assert made[: len(wanted)] == made[len(wanted) :]
+    if name in CELLS:
+        assert made[0] == made[2]
+
+
+@pytest.mark.parametrize("on_error", ["skip", "mark"])
+@pytest.mark.parametrize("to", ["csv", "jsonl"])
+def test_objects_that_cannot_be_read_are_left_out_or_marked(models, tmp_path, run, monkeypatch, on_error, to):  # noqa: F811
+    lines = ['{"text": "good", "n": 1}', "{", '{"text": "bad", "n": 2}', '{"text": "bad", "n": NaN}']
+    (tmp_path / "in.jsonl").write_text("\n".join(lines) + "\n")
+    made = []
+    for tables in (registry.TEXT_TABLES, {}):
+        monkeypatch.setattr(documents_module, "TEXT_TABLES", tables)
+        out = tmp_path / f"out.{to}"
+        told = ["--on-error", on_error, "-o", str(out)]
+        outcome = run("predict", str(models / "one.chaff"), str(tmp_path / "in.jsonl"), *told)
+        made.append((outcome.code, outcome.err, out.read_bytes()))
+    assert made[0] == made[1]
+    assert made[0][2].count(b"\n") == (to == "csv") + (2 if on_error == "skip" else 4)
+    assert ":2: is not valid JSON" in made[0][1]
 
 
 def test_an_id_that_the_first_row_lacks_is_kept(models, tmp_path, run):  # noqa: F811
@@ -159,14 +208,14 @@ def test_a_tab_within_a_cell_is_refused_with_its_document(models, tmp_path, run)
     assert not (tmp_path / "o.tsv").exists()
 
 
-def test_no_document_is_made_for_a_row(models, tmp_path, run, monkeypatch):  # noqa: F811
-    (tmp_path / "in.csv").write_text("text,n\ngood,1\nbad,2\n")
+@pytest.mark.parametrize("to", ["csv", "jsonl"])
+@pytest.mark.parametrize("name", ["plain.txt", "columns.csv", "cells.tsv", "labels.jsonl", "plain.jsonl"])
+def test_no_document_is_made_for_a_row(models, tmp_path, run, monkeypatch, name, to):  # noqa: F811
+    (tmp_path / name).write_text(FILES[name], newline="")
 
     def refuse(*_: object, **__: object) -> None:
         raise DataError("a document was made")
 
     monkeypatch.setattr(documents_module, "every_document", refuse)
-    outcome = run(
-        "predict", str(models / "one.chaff"), str(tmp_path / "in.csv"), "-o", str(tmp_path / "o.csv")
-    )
+    outcome = run("predict", str(models / "one.chaff"), str(tmp_path / name), "-o", str(tmp_path / f"o.{to}"))
     assert outcome.code == 0, outcome.err

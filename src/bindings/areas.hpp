@@ -9,6 +9,7 @@ void bind_attributes(nanobind::module_& m);
 void bind_chain(nanobind::module_& m);
 void bind_classify(nanobind::module_& m);
 void bind_corpus(nanobind::module_& m);
+void bind_text_rows(nanobind::module_& m);
 void bind_crf(nanobind::module_& m);
 void bind_cutting_planes(nanobind::module_& m);
 void bind_derivation(nanobind::module_& m);

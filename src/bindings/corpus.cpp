@@ -3,7 +3,6 @@
 #include "arrays.hpp"
 #include "column_text.hpp"
 #include "converters.hpp"
-#include "delimited.hpp"
 #include "relabel.hpp"
 
 #include <algorithm>
@@ -76,23 +75,6 @@ nb::tuple taken(text::ColumnText& self) {
                           given(std::move(block.groups)), remarks);
 }
 
-nb::object delimited_cells(const nb::bytes& rows, char sign, bool quoted) {
-    const std::optional<text::CellTable> table = [&] {
-        Unlocked released;
-        return text::read_cells(view(rows), sign, quoted);
-    }();
-    if (!table) return nb::none();
-    nb::list columns;
-    for (const std::vector<std::string_view>& cells : table->columns) {
-        nb::list column = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(cells.size())));
-        for (std::size_t row = 0; row < cells.size(); ++row)
-            PyList_SetItem(column.ptr(), static_cast<Py_ssize_t>(row),
-                           nb::str(cells[row].data(), cells[row].size()).release().ptr());
-        columns.append(column);
-    }
-    return columns;
-}
-
 nb::object relabelled(const nb::bytes& lines, const std::vector<std::int32_t>& places,
                       const std::vector<std::vector<std::string>>& cells, In<std::int32_t> ids) {
     expect(places.size() == cells.size(), "expected cells for every column");
@@ -110,21 +92,6 @@ nb::object relabelled(const nb::bytes& lines, const std::vector<std::int32_t>& p
     }();
     if (!made) return nb::none();
     return nb::bytes(made->data(), made->size());
-}
-
-// Row by row; every list is a column, and all are equally long.
-nb::bytes delimited_lines(const std::vector<nb::list>& columns, const std::string& sign, bool quoted) {
-    expect(!columns.empty(), "expected at least one column");
-    for (const nb::list& column : columns)
-        expect(nb::len(column) == nb::len(columns[0]), "expected columns of equal length");
-    const std::size_t rows = nb::len(columns[0]);
-    std::vector<std::string_view> cells;
-    cells.reserve(rows * columns.size());
-    for (std::size_t row = 0; row < rows; ++row)
-        for (const nb::list& column : columns)
-            cells.push_back(utf8(PyList_GetItem(column.ptr(), static_cast<Py_ssize_t>(row))));
-    const std::string out = text::joined_rows(cells, columns.size(), sign, quoted);
-    return nb::bytes(out.data(), out.size());
 }
 
 } // namespace
@@ -173,12 +140,6 @@ void bind_corpus(nb::module_& m) {
                   "Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) "
                   "-> bytes | None"),
           "Rows of numbered tokens with other cells, given by id, in some columns; None if the tokens are others.");
-    m.def("delimited_cells", &delimited_cells, nb::arg("rows"), nb::arg("sign"), nb::arg("quoted"),
-          nb::sig("def delimited_cells(rows: bytes, sign: str, quoted: bool) -> list[list[str]] | None"),
-          "The cells of rows of UTF-8 text, column by column; None if a row has a fault. quoted: as in CSV");
-    m.def("delimited_lines", &delimited_lines, nb::arg("columns"), nb::arg("sign"), nb::arg("quoted"),
-          nb::sig("def delimited_lines(columns: list[list[str]], sign: str, quoted: bool) -> bytes"),
-          "The rows of a table whose columns are lists of strings. quoted: cells are quoted as in CSV, if they must be.");
 }
 
 } // namespace chaffinch::bindings

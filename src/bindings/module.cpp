@@ -12,6 +12,7 @@ NB_MODULE(_core, m) {
     bind_chain(m);
     bind_classify(m);
     bind_corpus(m);
+    bind_text_rows(m);
     bind_crf(m);
     bind_derivation(m);
     bind_evaluate(m);

@@ -19,6 +19,7 @@ from chaffinch.text.document import Document, Span, ValueLabel, typed_label
 
 SPAN_KEYS = ("spans", "entities", "annotations")
 LABEL_KEYS = ("label", "labels")
+LOST_KEYS = ("relations", "Comments", "comments")  # of lists that are not carried
 TEXT_KEYS = ("text", "data", *TEXT_NAMES)
 # The fields of predictions: a document's label, and the probability of it or of all spans together.
 PREDICTION, CONFIDENCE = "prediction", "confidence"
@@ -61,7 +62,7 @@ def document(
             _annotate(made, record, key, value)
         elif key == PREDICTED and value is True:
             made.predicted = True
-        elif key in ("relations", "Comments", "comments") and isinstance(value, list):
+        elif key in LOST_KEYS and isinstance(value, list):
             if losses is not None:
                 losses.add(f"{key.lower()} are not carried", record.where, len(value))
         else:

@@ -9,7 +9,7 @@ without a header is given one if it is certain which column is the label. Stream
 
 import csv
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -17,7 +17,7 @@ from pathlib import Path
 from chaffinch import _core
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.json_records import as_text
-from chaffinch.corpus.lines import BOM, LONGEST_LINE, ended_lines, listed, shown
+from chaffinch.corpus.lines import BOM, LONGEST_LINE, ended_lines, is_sound, listed, shown
 from chaffinch.corpus.losses import Losses
 from chaffinch.corpus.text_table import TextTable
 from chaffinch.errors import ConfigError, DataError, warn_about_data
@@ -59,6 +59,7 @@ LABEL_NAMES = (
 LONGEST_FIELD = 2**31 - 1
 WRITTEN = 1000  # rows that are written at a time
 DELIMITERS = ",;\t|"
+_SIGNS = {"csv": (",", True), "tsv": ("\t", False)}  # the delimiter that is written; whether cells are quoted
 # What Python's reader says, and what we say.
 _FAULTS = {
     "unexpected end": "a quoted field is never closed",
@@ -158,36 +159,49 @@ def read_table(format: str, path: str | Path, text: str | None = None) -> TextTa
         content.partition(b"\n")[0].decode(errors="replace").rstrip("\r")
     ):
         content = content.partition(b"\n")[2]
-    if len(sign) > 1 or len(content) > LONGEST_LINE or not _is_sound(content):
+    if len(sign) > 1 or len(content) > LONGEST_LINE or not is_sound(content):
         return None
-    columns = _core.delimited_cells(content, sign.decode(), format == "csv")
-    if not columns or len(columns[0]) < 2:
+    cells = _core.delimited_cells(content, sign.decode(), format == "csv")
+    if cells is None or len(cells) < 2:
         return None
-    if len(columns) == 1 and _BLANK_ROW.search(content):
+    if cells.width == 1 and _BLANK_ROW.search(content):
         return None  # blank lines are empty cells
-    header = [cells.pop(0) for cells in columns]
+    header = cells.pop_row()
     if len(set(header)) < len(header):
         return None
     at_text, at_label = text_and_label(display_name(path), header, text, None)
-    others = {name: columns[i] for i, name in enumerate(header) if i not in (at_text, at_label)}
+    others = {name: i for i, name in enumerate(header) if i not in (at_text, at_label)}
     ids = {"id": others.pop("id")} if "id" in others else {}
-    return TextTable(columns[at_text], None if at_label is None else columns[at_label], ids | others)
+    return TextTable(cells, at_text, at_label, ids | others)
 
 
-def _is_sound(content: bytes) -> bool:
-    """Whether it is UTF-8 without NUL; ASCII is seen quickly."""
-    return (content.isascii() and b"\0" not in content) or _core.sound_prefix(content) == len(content)
+def write_table(
+    table: TextTable, answers: Mapping[str, list[str]], path: str | Path, format: str, above: Sequence[str]
+) -> None:
+    """As :func:`write_csv` and :func:`write_tsv` write such rows with these cells beside them.
 
-
-def write_table(table: TextTable, path: str | Path, format: str) -> None:
-    """As :func:`write_csv` and :func:`write_tsv` write such rows."""
-    own = {} if table.labels is None else {"label": table.labels}
-    own["text"] = table.texts
-    _refuse_names(table.further, own)
-    columns = own | table.further
+    above: the columns of the rows before; without any, labels and ids that are all empty are left out
+    """
+    cells, further = table.cells, dict(table.further)
+    places = {"label": table.label, "id": further.pop("id", None)}
+    empty = [""] * len(cells) if above else []
+    shown: dict[str, int | list[str]] = {}
+    for name, place in places.items():
+        if place is not None and (name in above or cells.filled(place)):
+            shown[name] = place
+        elif name in above:
+            shown[name] = empty
+    own = {name: shown.pop(name) for name in ("label",) if name in shown} | {"text": table.text}
+    columns = own | shown | further | dict(answers)
+    _refuse_names([*shown, *further], own)
+    sign, quoted = _SIGNS[format]
     with writing(path) as out:
         out.write(_lines([[name] for name in columns], format, 0))
-        out.write(_lines(list(columns.values()), format, 1))
+        made = cells.lines(list(columns.values()), sign, quoted)
+        if format == "tsv" and _is_broken(made, len(cells), len(columns)):
+            strings = [cells.strings(c) if isinstance(c, int) else c for c in columns.values()]
+            raise _broken_row(strings, 1)
+        out.write(made)
 
 
 def _write(rows: Iterator[list[str]], path: str | Path, format: str) -> None:
@@ -201,13 +215,22 @@ def _write(rows: Iterator[list[str]], path: str | Path, format: str) -> None:
 
 def _lines(columns: list[list[str]], format: str, number: int) -> bytes:
     """The rows of a table, the first of which has this number."""
-    if format == "csv":
-        return _core.delimited_lines(columns, ",", True)
-    made, length = _core.delimited_lines(columns, "\t", False), len(columns[0])
-    if b"\r" in made or made.count(b"\t") > length * (len(columns) - 1) or made.count(b"\n") > length:
-        bad = next(n for n in range(length) if any(c in column[n] for column in columns for c in "\t\n\r"))
-        raise DataError(f"document {number + bad}: a tab or line break does not fit in TSV; write CSV")
+    made = _core.delimited_lines(columns, *_SIGNS[format])
+    if format == "tsv" and _is_broken(made, len(columns[0]), len(columns)):
+        raise _broken_row(columns, number)
     return made
+
+
+def _is_broken(made: bytes, rows: int, columns: int) -> bool:
+    """Whether a cell of TSV holds a tab or a line break."""
+    return b"\r" in made or made.count(b"\t") > rows * (columns - 1) or made.count(b"\n") > rows
+
+
+def _broken_row(columns: list[list[str]], number: int) -> DataError:
+    """The error for the first row with such a cell. number: of the first row"""
+    cells = zip(*columns, strict=True)
+    bad = next(n for n, row in enumerate(cells, number) if any(c in cell for cell in row for c in "\t\n\r"))
+    return DataError(f"document {bad}: a tab or line break does not fit in TSV; write CSV")
 
 
 def rows(

@@ -7,13 +7,17 @@
 Other keys become fields of the document, with their types, and are written again.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from chaffinch import _core
 from chaffinch.corpus.annotations import (
     CONFIDENCE,
+    LABEL_KEYS,
+    LOST_KEYS,
     PREDICTED,
+    PREDICTION,
     SPAN_KEYS,
     TEXT_KEYS,
     JsonOptions,
@@ -24,9 +28,14 @@ from chaffinch.corpus.annotations import (
 )
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.json_records import compact, first_object, line_records
+from chaffinch.corpus.lines import BOM, LONGEST_LINE, is_sound
 from chaffinch.corpus.losses import Losses, accepted
-from chaffinch.files import writing_text
+from chaffinch.corpus.text_table import ObjectTable, TextTable
+from chaffinch.files import first_line, reading, writing, writing_text
 from chaffinch.text.document import Document, typed_label
+
+# Keys that make a record more than a text with labels and fields, or that a prediction replaces.
+_NOT_PLAIN = (*SPAN_KEYS, *LOST_KEYS, PREDICTED, PREDICTION, CONFIDENCE)
 
 
 def read(
@@ -41,6 +50,41 @@ def write(documents: Iterable[Document], path: str | Path) -> None:
     with writing_text(path) as out:
         for d in documents:
             out.write(compact(with_fields(_head(d), d)) + "\n")
+
+
+def read_table(path: str | Path, *, text: str | None = None) -> ObjectTable | None:
+    """All lines of a file as objects of the core; None if one is not a plain document: :func:`read` reads it."""
+    if text in ("id", *LABEL_KEYS, *_NOT_PLAIN):
+        return None
+    with reading(path) as stream:
+        content = stream.read()
+    content = content.removeprefix(BOM) if first_line(path) == 1 else content
+    if len(content) > LONGEST_LINE or not is_sound(content):
+        return None
+    texts = list(TEXT_KEYS) if text is None else [text]
+    rows = _core.json_rows(content, texts, list(LABEL_KEYS), list(_NOT_PLAIN))
+    return None if rows is None or not len(rows) else ObjectTable(rows)
+
+
+def fits_objects(table: TextTable) -> bool:
+    """Whether no column has a name that :func:`write` reserves."""
+    return not any(name in table.further for name in ("text", *LABEL_KEYS))
+
+
+def write_table(table: TextTable | ObjectTable, answers: Mapping[str, list[str]], path: str | Path) -> None:
+    """As :func:`write` writes such rows with these fields, whose cells are JSON."""
+    if isinstance(table, ObjectTable):
+        made = table.rows.lines(list(answers), list(answers.values()))
+    else:
+        further: dict[str, int | list[str]] = {**table.further}
+        columns = {name: further.pop(name) for name in ("id",) if name in further} | {"text": table.text}
+        columns |= {} if table.label is None else {"label": table.label}
+        columns |= further | dict(answers)
+        forms = {"id": "optional", "label": "optional"} | dict.fromkeys(answers, "spelt")
+        shapes = [forms.get(name, "string") for name in columns]
+        made = table.cells.json_lines(list(columns), shapes, list(columns.values()))
+    with writing(path) as out:
+        out.write(made)
 
 
 def write_spans(documents: Iterable[Document], path: str | Path) -> None:

@@ -6,6 +6,7 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
+from chaffinch import _core
 from chaffinch.errors import DataError
 from chaffinch.files import display_name, first_line, reading
 
@@ -104,6 +105,11 @@ def _plain(content: bytes) -> str | None:
     except UnicodeDecodeError:
         return None
     return text if text.endswith("\n") else text + "\n"
+
+
+def is_sound(content: bytes) -> bool:
+    """Whether bytes are UTF-8 without NUL; ASCII is seen quickly."""
+    return (content.isascii() and b"\0" not in content) or _core.sound_prefix(content) == len(content)
 
 
 class Lookahead:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from chaffinch._core import CellTable
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.lines import lines, texts
 from chaffinch.corpus.text_table import TextTable
@@ -20,7 +21,7 @@ def read(path: str | Path) -> Iterator[Document]:
 
 def read_table(path: str | Path) -> TextTable:
     """All lines."""
-    return TextTable(list(texts(path)))
+    return TextTable(CellTable([list(texts(path))]), 0, None, {})
 
 
 def write(documents: Iterable[Document], path: str | Path) -> None:

@@ -1,7 +1,7 @@
 """The table of formats, and the choice of one by a file's name and first bytes."""
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -34,7 +34,7 @@ from chaffinch.corpus.format import Format
 from chaffinch.corpus.lines import empty_file
 from chaffinch.corpus.losses import Losses
 from chaffinch.corpus.sentences import as_sentences
-from chaffinch.corpus.text_table import TextTable
+from chaffinch.corpus.text_table import TableReader
 from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.files import STDIO, display_name, head, without_packing, writing
 from chaffinch.knobs import knobs
@@ -78,11 +78,12 @@ TABLES = {
     "hmm": hmm_layout.read_table,
 }
 
-# Formats of texts that are read to columns of strings without documents.
-TEXT_TABLES: dict[str, Callable[..., TextTable | None]] = {
+# Formats of texts that are read to rows of the core without documents.
+TEXT_TABLES: dict[str, TableReader] = {
     "text": plain_text.read_table,
     "csv": partial(delimited.read_table, "csv"),
     "tsv": partial(delimited.read_table, "tsv"),
+    "jsonl": jsonl.read_table,
 }
 
 # The bytes of a model file after the length of its directory; users sometimes pass one instead of a corpus.

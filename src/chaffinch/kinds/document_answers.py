@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.corpus import write
+from chaffinch.corpus import delimited, jsonl, write
 from chaffinch.corpus.annotations import CONFIDENCE, PREDICTION
-from chaffinch.corpus.delimited import write_table
+from chaffinch.corpus.json_records import compact
 from chaffinch.corpus.registry import named, with_extension
-from chaffinch.corpus.text_table import TextTable
+from chaffinch.corpus.text_table import ObjectTable, TextTable
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.classifier import Classifier
 from chaffinch.evaluate.documents import LabelOutputs
@@ -138,20 +138,35 @@ def numbers_of(model: Classifier) -> str | None:
     return ",".join(union.beside_names) or None if union else None
 
 
-def predict_table(model: Classifier, table: TextTable, asked: PredictRequest, written: str) -> None:
-    """Write the rows of a block back as separated cells, with a prediction and a confidence each."""
-    p, labels = model.answers(table.texts)
+def predict_table(
+    model: Classifier, table: TextTable | ObjectTable, asked: PredictRequest, written: str
+) -> bool:
+    """Write the rows of a block back with a prediction and a confidence each; False if they must be documents."""
+    as_objects = written not in DELIMITED
+    rows = table if as_objects or isinstance(table, TextTable) else table.as_cells()
+    if rows is None or (as_objects and isinstance(rows, TextTable) and not jsonl.fits_objects(rows)):
+        return False
+    p, labels = model.answers(rows.texts())
     if asked.precision is not None:
         labels = certain_labels(model, p, [one if isinstance(one, list) else [one] for one in labels], asked)
     lists = asked.precision is not None or model.model_.several
     answers = [SEPARATOR.join(map(str, one)) for one in labels] if lists else list(map(str, labels))
-    above = header_above(asked, written)
-    if table.labels is not None and not any(table.labels) and above[:1] != ["label"]:
-        table.labels = None
-    if not any(table.further.get("id", ())) and "id" not in above:
-        table.further.pop("id", None)
-    table.further |= {PREDICTION: answers, CONFIDENCE: four_decimals(p.max(axis=1))}
-    write_table(table, asked.output, written)
+    sure = p.max(axis=1)
+    if isinstance(rows, TextTable) and not as_objects:
+        beside = {PREDICTION: answers, CONFIDENCE: four_decimals(sure)}
+        delimited.write_table(rows, beside, asked.output, written, header_above(asked, written))
+    else:
+        values = {} if model.model_.several else label_values(model)
+        spelt = {name: compact(values.get(name, name)) for name in set(answers)}
+        beside = {PREDICTION: [spelt[name] for name in answers], CONFIDENCE: shortest_decimals(sure)}
+        jsonl.write_table(rows, beside, asked.output)
+    return True
+
+
+def label_values(model: Classifier) -> dict[str, Any]:
+    """The labels that are no text, by their text."""
+    own = {str(y): y for y in model.classes_.tolist() if not isinstance(y, str)}
+    return own | {**model.label_values_}
 
 
 def header_above(asked: PredictRequest, written: str) -> list[str]:
@@ -166,17 +181,30 @@ def four_decimals(p: NDArray[np.float64]) -> list[str]:
     >>> four_decimals(np.array([0.0, 0.12345, 2 / 3, 1.0]))
     ['0.0000', '0.1235', '0.6667', '1.0000']
     """
-    names, scaled = _ten_thousandths(), p * 10_000
+    return _rounded(p, "{:.4f}")
+
+
+def shortest_decimals(p: NDArray[np.float64]) -> list[str]:
+    """Probabilities of four decimals as JSON.
+
+    >>> shortest_decimals(np.array([0.0, 0.12345, 2 / 3, 0.5]))
+    ['0.0', '0.1235', '0.6667', '0.5']
+    """
+    return _rounded(p, "{!r}")
+
+
+def _rounded(p: NDArray[np.float64], form: str) -> list[str]:
+    names, scaled = _ten_thousandths(form), p * 10_000
     nearest = np.rint(scaled)
     made: list[str] = names[nearest.astype(np.int64)].tolist()
     for i in np.flatnonzero(np.abs(scaled - nearest) > 0.499_999).tolist():  # the product is rounded, too
-        made[i] = f"{round(float(p[i]), 4):.4f}"
+        made[i] = form.format(round(float(p[i]), 4))
     return made
 
 
 @cache
-def _ten_thousandths() -> NDArray[np.object_]:
-    return np.array([f"{n / 10_000:.4f}" for n in range(10_001)], object)
+def _ten_thousandths(form: str) -> NDArray[np.object_]:
+    return np.array([form.format(n / 10_000) for n in range(10_001)], object)
 
 
 def certain_labels(

@@ -29,11 +29,13 @@ from chaffinch.kinds.cached_documents import fit_cached_documents, needs_of_docu
 from chaffinch.kinds.corpora import Corpus
 from chaffinch.kinds.document_answers import (
     DELIMITED,
+    ON_SCREEN,
     TOOLS,
     LabelTestSet,
     certain_labels,
     format_of_answers,
     header_above,
+    label_values,
     number_columns,
     numbers_beside,
     numbers_of,
@@ -282,11 +284,10 @@ class DocumentKind(Kind, TextLabels):
         )  # before reading, since a pipe can be read only once
         written = format.name if asked.json else format_of_answers(asked.output, format.name, asked.to_format)
         told = _options(data, format, {} if asked.text is None else {"text": asked.text})
-        if asked.layout is not None and written in DELIMITED and not asked.json and not numbers_of(model):
+        if asked.layout is not None and written in ON_SCREEN and not asked.json and not numbers_of(model):
             # A block of rows: no object for each is made, and it can be read again.
             table = TEXT_TABLES[format.name](data, **told) if format.name in TEXT_TABLES else None
-            if table is not None:
-                predict_table(model, table, asked, written)
+            if table is not None and predict_table(model, table, asked, written):
                 return
         documents = list(every_document(data, format, **told))
         if not documents:
@@ -302,9 +303,7 @@ class DocumentKind(Kind, TextLabels):
         given = [one if isinstance(one, list) else [str(one)] for one in labels]
         if asked.precision is not None:
             given = certain_labels(model, p, given, asked)
-        values = {str(y): y for y in model.classes_.tolist() if not isinstance(y, str)} | {
-            **model.label_values_
-        }
+        values = label_values(model)
         if asked.json:
             with writing_text(asked.output) as stream, writing_json(stream, asked.output) as put:
                 for document, labelled, row in zip(documents, given, p, strict=True):

@@ -86,7 +86,7 @@ class CellReader {
         const std::string_view inside = rows_.substr(start, at_ - start);
         ++at_;
         if (!doubled) return inside;
-        std::string& single = table_.unquoted.emplace_back();
+        std::string& single = table_.made.emplace_back();
         for (std::size_t i = 0; i < inside.size(); ++i) {
             single.push_back(inside[i]);
             i += inside[i] == '"';
@@ -124,23 +124,24 @@ std::optional<CellTable> read_cells(std::string_view rows, char sign, bool quote
     return table;
 }
 
-std::string joined_rows(std::span<const std::string_view> cells, std::size_t columns, std::string_view sign,
+std::string joined_rows(std::span<const std::span<const std::string_view>> columns, std::size_t N, std::string_view sign,
                         bool quoted) {
     std::string out;
     std::size_t size = 0;
-    for (const std::string_view cell : cells) size += cell.size() + sign.size();
+    for (const std::span<const std::string_view> column : columns)
+        for (const std::string_view cell : column) size += cell.size() + sign.size();
     out.reserve(size + size / 16);
-    std::size_t column = 0;
-    for (const std::string_view cell : cells) {
-        if (quoted && (cell.empty() || is_padded(cell) || holds_special(cell)))
-            append_quoted(out, cell);
-        else
-            out.append(cell);
-        column = column + 1 == columns ? 0 : column + 1;
-        if (column == 0)
-            out.push_back('\n');
-        else
-            out.append(sign);
+    for (std::size_t row = 0; row < N; ++row) {
+        bool begun = false;
+        for (const std::span<const std::string_view> column : columns) {
+            const std::string_view cell = column[row];
+            if (std::exchange(begun, true)) out.append(sign);
+            if (quoted && (cell.empty() || is_padded(cell) || holds_special(cell)))
+                append_quoted(out, cell);
+            else
+                out.append(cell);
+        }
+        out.push_back('\n');
     }
     return out;
 }

@@ -10,18 +10,19 @@
 
 namespace chaffinch::text {
 
-// Cells by column, views of the text or of ``unquoted``: cells with doubled quote marks, without them.
+// Cells by column, views of the text or of ``made``: cells with doubled quote marks, without them.
 struct CellTable {
     std::vector<std::vector<std::string_view>> columns;
-    std::deque<std::string> unquoted;
+    std::deque<std::string> made;
 };
 
 // The cells of whole rows; blank lines are no rows. Nothing if a row has a fault: other cells than the first has, a
 // quoted cell that is not closed or is followed by text, or a carriage return that ends no line.
 std::optional<CellTable> read_cells(std::string_view rows, char sign, bool quoted);
 
-// Rows of cells, which are given row by row. quoted: a cell is quoted if it holds a comma, a quote mark or a line end, or is
-// empty or padded; a quote mark in it is doubled.
-std::string joined_rows(std::span<const std::string_view> cells, std::size_t columns, std::string_view sign, bool quoted);
+// The N rows of columns of cells. quoted: a cell is quoted if it holds a comma, a quote mark or a line end, or is empty or
+// padded; a quote mark in it is doubled.
+std::string joined_rows(std::span<const std::span<const std::string_view>> columns, std::size_t N, std::string_view sign,
+                        bool quoted);
 
 } // namespace chaffinch::text

@@ -1,0 +1,245 @@
+// Files of texts in rows: delimited cells and JSON objects, kept in the core between reading and writing.
+#include "areas.hpp"
+#include "arrays.hpp"
+#include "converters.hpp"
+#include "delimited.hpp"
+#include "json_rows.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace chaffinch::bindings {
+
+namespace {
+
+using Cells = std::vector<std::string_view>;
+
+// owner: holds the bytes of the cells
+struct HeldCells {
+    text::CellTable table;
+    nb::object owner;
+
+    std::size_t rows() const { return table.columns.empty() ? 0 : table.columns[0].size(); }
+
+    const Cells& column(std::size_t at) const {
+        expect(at < table.columns.size(), "there is no such column");
+        return table.columns[at];
+    }
+};
+
+struct HeldObjects {
+    text::JsonRows rows;
+    nb::object owner;
+};
+
+std::string_view view(const nb::bytes& bytes) { return {static_cast<const char*>(bytes.data()), bytes.size()}; }
+
+nb::bytes as_bytes(const std::string& made) { return nb::bytes(made.data(), made.size()); }
+
+template <class Item> nb::list strings(std::size_t n, Item item) {
+    nb::list out = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(n)));
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::string_view s = item(i);
+        PyList_SetItem(out.ptr(), static_cast<Py_ssize_t>(i), nb::str(s.data(), s.size()).release().ptr());
+    }
+    return out;
+}
+
+Cells cells_of_list(nb::handle list) {
+    expect(nb::isinstance<nb::list>(list), "expected a list of strings");
+    const auto N = static_cast<Py_ssize_t>(nb::len(list));
+    Cells cells;
+    cells.reserve(static_cast<std::size_t>(N));
+    for (Py_ssize_t i = 0; i < N; ++i) cells.push_back(utf8(PyList_GetItem(list.ptr(), i)));
+    return cells;
+}
+
+// Columns to write: each is the place of a column of the table or a list of strings; all are equally long.
+struct GivenColumns {
+    std::deque<Cells> own;
+    std::vector<std::span<const std::string_view>> columns;
+    std::size_t rows = 0;
+
+    explicit GivenColumns(const nb::list& given, const HeldCells* table = nullptr) {
+        expect(nb::len(given) > 0, "expected at least one column");
+        for (nb::handle column : given) {
+            if (table != nullptr && nb::isinstance<nb::int_>(column))
+                columns.emplace_back(table->column(nb::cast<std::size_t>(column)));
+            else
+                columns.emplace_back(own.emplace_back(cells_of_list(column)));
+        }
+        rows = columns[0].size();
+        for (const std::span<const std::string_view> column : columns)
+            expect(column.size() == rows, "expected columns of equal length");
+    }
+};
+
+nb::bytes delimited_lines(const GivenColumns& given, const std::string& sign, bool quoted) {
+    const std::string made = [&] {
+        Unlocked released;
+        return text::joined_rows(given.columns, given.rows, sign, quoted);
+    }();
+    return as_bytes(made);
+}
+
+text::JsonForm form_named(const std::string& name) {
+    if (name == "string") return text::JsonForm::string;
+    if (name == "optional") return text::JsonForm::optional;
+    if (name == "spelt") return text::JsonForm::spelt;
+    throw nb::value_error("form must be string, optional or spelt");
+}
+
+std::vector<text::JsonColumn> json_columns(const std::vector<std::string>& names, const std::vector<std::string>& forms,
+                                           const GivenColumns& given) {
+    expect(names.size() == given.columns.size() && forms.size() == names.size(), "expected a name and a form per column");
+    std::vector<text::JsonColumn> columns;
+    for (std::size_t c = 0; c < names.size(); ++c) columns.push_back({names[c], form_named(forms[c]), given.columns[c]});
+    return columns;
+}
+
+} // namespace
+
+void bind_text_rows(nb::module_& m) {
+    nb::class_<HeldCells>(m, "CellTable", "Rows of cells by column.")
+        .def(
+            "__init__",
+            [](HeldCells* self, const nb::list& columns) {
+                text::CellTable table;
+                nb::list kept;
+                for (nb::handle column : columns) {
+                    nb::list own(column); // a copy: the cells are views of its strings
+                    table.columns.push_back(cells_of_list(own));
+                    kept.append(own);
+                }
+                for (const Cells& column : table.columns)
+                    expect(column.size() == table.columns[0].size(), "expected columns of equal length");
+                new (self) HeldCells{std::move(table), std::move(kept)};
+            },
+            nb::arg("columns"), nb::sig("def __init__(self, columns: list[list[str]]) -> None"))
+        .def("__len__", &HeldCells::rows)
+        .def_prop_ro("width", [](const HeldCells& self) { return self.table.columns.size(); }, "Columns.")
+        .def(
+            "strings",
+            [](const HeldCells& self, std::size_t column) {
+                const Cells& cells = self.column(column);
+                return strings(cells.size(), [&](std::size_t i) { return cells[i]; });
+            },
+            nb::arg("column"), nb::sig("def strings(self, column: int) -> list[str]"), "The cells of a column.")
+        .def(
+            "filled",
+            [](const HeldCells& self, std::size_t column) {
+                return std::ranges::any_of(self.column(column), [](std::string_view cell) { return !cell.empty(); });
+            },
+            nb::arg("column"), "Whether a cell of a column is not empty.")
+        .def(
+            "pop_row",
+            [](HeldCells& self) {
+                expect(self.rows() > 0, "there is no row");
+                nb::list row = strings(self.table.columns.size(), [&](std::size_t c) { return self.table.columns[c][0]; });
+                for (Cells& column : self.table.columns) column.erase(column.begin());
+                return row;
+            },
+            nb::sig("def pop_row(self) -> list[str]"), "Remove the first row, and return its cells.")
+        .def(
+            "lines",
+            [](const HeldCells& self, const nb::list& columns, const std::string& sign, bool quoted) {
+                return delimited_lines(GivenColumns(columns, &self), sign, quoted);
+            },
+            nb::arg("columns"), nb::arg("sign"), nb::arg("quoted"),
+            nb::sig("def lines(self, columns: list[int | list[str]], sign: str, quoted: bool) -> bytes"),
+            "Rows of some columns, by place, and of lists of further cells. quoted: as in CSV, if a cell needs it")
+        .def(
+            "json_lines",
+            [](const HeldCells& self, const std::vector<std::string>& names, const std::vector<std::string>& forms,
+               const nb::list& columns) {
+                const GivenColumns given(columns, &self);
+                const std::vector<text::JsonColumn> fields = json_columns(names, forms, given);
+                const std::string made = [&] {
+                    Unlocked released;
+                    return text::json_lines(fields, given.rows);
+                }();
+                return as_bytes(made);
+            },
+            nb::arg("names"), nb::arg("forms"), nb::arg("columns"),
+            nb::sig("def json_lines(self, names: list[str], forms: list[str], columns: list[int | list[str]]) -> bytes"),
+            "Objects of some columns, by place, and of lists of further cells, which are strings, optional (strings that "
+            "are left out if they are empty) or JSON as it is spelt.");
+    nb::class_<HeldObjects>(m, "JsonRows", "Documents that are JSON objects, one per line.")
+        .def("__len__", [](const HeldObjects& self) { return self.rows.texts.size(); })
+        .def(
+            "texts",
+            [](const HeldObjects& self) {
+                return strings(self.rows.texts.size(), [&](std::size_t i) { return self.rows.texts[i].text; });
+            },
+            nb::sig("def texts(self) -> list[str]"), "The text of each.")
+        .def(
+            "lines",
+            [](const HeldObjects& self, const std::vector<std::string>& names, const nb::list& columns) {
+                const GivenColumns given(columns);
+                expect(given.rows == self.rows.texts.size(), "expected a cell per row");
+                const std::vector<text::JsonColumn> fields =
+                    json_columns(names, std::vector<std::string>(names.size(), "spelt"), given);
+                const std::string made = [&] {
+                    Unlocked released;
+                    return text::json_lines(self.rows, fields);
+                }();
+                return as_bytes(made);
+            },
+            nb::arg("names"), nb::arg("columns"),
+            nb::sig("def lines(self, names: list[str], columns: list[list[str]]) -> bytes"),
+            "The objects with further fields, whose values are JSON as it is spelt.")
+        .def(
+            "cells",
+            [](nb::handle_t<HeldObjects> self) -> nb::object {
+                const auto& held = nb::cast<const HeldObjects&>(self);
+                std::optional<text::NamedCells> made = text::cells_of(held.rows);
+                if (!made) return nb::none();
+                nb::list names = strings(made->names.size(), [&](std::size_t i) { return made->names[i]; });
+                return nb::make_tuple(names, HeldCells{std::move(made->cells), nb::borrow(self)});
+            },
+            nb::sig("def cells(self) -> tuple[list[str], CellTable] | None"),
+            "Names and cells: text, label, id, and the fields; None if objects have other fields than the first.");
+    m.def(
+        "json_rows",
+        [](const nb::bytes& lines, std::vector<std::string> texts, std::vector<std::string> labels,
+           std::vector<std::string> refused) -> nb::object {
+            const text::JsonKeys keys{std::move(texts), std::move(labels), std::move(refused)};
+            std::optional<text::JsonRows> rows = [&] {
+                Unlocked released;
+                return text::read_json_rows(view(lines), keys);
+            }();
+            if (!rows) return nb::none();
+            return nb::cast(HeldObjects{std::move(*rows), nb::borrow(lines)});
+        },
+        nb::arg("lines"), nb::arg("texts"), nb::arg("labels"), nb::arg("refused"),
+        nb::sig("def json_rows(lines: bytes, texts: list[str], labels: list[str], refused: list[str]) -> JsonRows | None"),
+        "Documents of lines of UTF-8, by the keys of text and label; None if one is not plain. refused: keys of no "
+        "plain document");
+    m.def(
+        "delimited_cells",
+        [](const nb::bytes& rows, char sign, bool quoted) -> nb::object {
+            std::optional<text::CellTable> table = [&] {
+                Unlocked released;
+                return text::read_cells(view(rows), sign, quoted);
+            }();
+            if (!table) return nb::none();
+            return nb::cast(HeldCells{std::move(*table), nb::borrow(rows)});
+        },
+        nb::arg("rows"), nb::arg("sign"), nb::arg("quoted"),
+        nb::sig("def delimited_cells(rows: bytes, sign: str, quoted: bool) -> CellTable | None"),
+        "The cells of rows of UTF-8 text; None if a row has a fault. quoted: as in CSV");
+    m.def(
+        "delimited_lines",
+        [](const nb::list& columns, const std::string& sign, bool quoted) {
+            return delimited_lines(GivenColumns(columns), sign, quoted);
+        },
+        nb::arg("columns"), nb::arg("sign"), nb::arg("quoted"),
+        nb::sig("def delimited_lines(columns: list[list[str]], sign: str, quoted: bool) -> bytes"),
+        "The rows of a table whose columns are lists of strings. quoted: as in CSV, if a cell needs it");
+}
+
+} // namespace chaffinch::bindings
