@@ -1,18 +1,19 @@
 """Classifiers with no setting given: beside the best of our own grid and a tuned rival, on corpora of several kinds.
 
-    python -m benchmarks.defaults_documents [--within] [NAME ...]
+    python -m benchmarks.defaults_documents [--within [--draws N [--first K] [--records FILE]]] [NAME ...]
 
 The grid's best and the rival are chosen by five-fold cross-validation on the training split, or on the dev split if
 there is one; the test split is read once for each of the three. Corpora without a split of their own are cut by a seed,
 and all are with ``--within``, which reads training splits alone. "Behind on dev" is the lead of the grid's best over
-the default on the dev split that it was chosen on, with its standard error.
+the default on the dev split that it was chosen on, with its standard error. ``--draws`` repeats ``--within`` on
+random cuts, see :mod:`benchmarks.document_draws`.
 """
 
+import argparse
 import csv
 import gzip
 import random
 import re
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -75,9 +76,9 @@ def most_frequent_type(path: str, separator: str = "\t") -> tuple[list[str], lis
     return texts, labels
 
 
-def cut(texts: list[str], labels: list[str], *sizes: int) -> list[tuple[list[str], list[str]]]:
+def cut(texts: list[str], labels: list[str], *sizes: int, seed: int = 1) -> list[tuple[list[str], list[str]]]:
     order = list(range(len(texts)))
-    random.Random(1).shuffle(order)
+    random.Random(seed).shuffle(order)
     parts, start = [], 0
     for size in sizes:
         which = order[start : start + size]
@@ -155,7 +156,7 @@ def websites(part: str) -> tuple[list[str], list[str]]:
     return [row[4] for row in own], [row[2] for row in own]
 
 
-CORPORA: dict[str, Callable[[], Corpus]] = {
+WHOLE: dict[str, Callable[[], Corpus]] = {
     "sst5": sst5,
     "trec": lambda: trec("coarse"),
     "trec fine": lambda: trec("fine"),
@@ -163,22 +164,36 @@ CORPORA: dict[str, Callable[[], Corpus]] = {
     "reviews": lambda: sample("reviews"),
     "topics": lambda: sample("topics"),
     "questions": lambda: sample("questions"),
-    "20news subjects, 4000": lambda: fewer(news(subjects), 4000),
-    "tweets, 5000": lambda: fewer(
-        Corpus(
-            most_frequent_type("sutd_hmm_2020/SG/train", " "),
-            most_frequent_type("sutd_hmm_2020/SG/dev.out", " "),
-        ),
-        5000,
+    "20news subjects": lambda: news(subjects),
+    "tweets": lambda: Corpus(
+        most_frequent_type("sutd_hmm_2020/SG/train", " "),
+        most_frequent_type("sutd_hmm_2020/SG/dev.out", " "),
     ),
     "posts": lambda: Corpus(most_frequent_type("wnut17/train.tsv"), most_frequent_type("wnut17/dev.tsv")),
     "names": names,
-    "genres, 3000": lambda: fewer(Corpus(genres("train"), genres("test")), 3000),
-    "websites, 3000": lambda: fewer(Corpus(websites("train"), websites("test")), 3000),
-    "trec, 60": lambda: fewer(trec("coarse"), 60),
-    "trec, 300": lambda: fewer(trec("coarse"), 300),
-    "trec fine, 800": lambda: fewer(trec("fine"), 800),
-    "sst5, 500": lambda: fewer(sst5(), 500),
+    "genres": lambda: Corpus(genres("train"), genres("test")),
+    "websites": lambda: Corpus(websites("train"), websites("test")),
+}
+# The corpora of the tables: those of which all training documents are used, then the others with their number.
+ENTIRE = ("sst5", "trec", "trec fine", "20news", "reviews", "topics", "questions", "posts", "names")
+FEWER = {
+    "20news subjects, 4000": ("20news subjects", 4000),
+    "tweets, 5000": ("tweets", 5000),
+    "genres, 3000": ("genres", 3000),
+    "websites, 3000": ("websites", 3000),
+    "trec, 60": ("trec", 60),
+    "trec, 300": ("trec", 300),
+    "trec fine, 800": ("trec fine", 800),
+    "sst5, 500": ("sst5", 500),
+}
+
+
+def _fewer(name: str, size: int) -> Callable[[], Corpus]:
+    return lambda: fewer(WHOLE[name](), size)
+
+
+CORPORA: dict[str, Callable[[], Corpus]] = {name: WHOLE[name] for name in ENTIRE} | {
+    name: _fewer(*of) for name, of in FEWER.items()
 }
 
 
@@ -209,14 +224,8 @@ def best_of_grid(data: Corpus) -> tuple[str, Any]:
     from chaffinch import Classifier, DataError
     from chaffinch.recipes.classifiers import CLASSIFIERS
 
-    mean = sum(map(len, data.train[0])) / len(data.train[0])
-    kinds = [
-        k
-        for k in KINDS
-        if (k not in ("sentences", "questions") or mean < 3 * LONG) and (k != "mail" or mean > LONG)
-    ]
     best: tuple[float, str, Any] = (-1.0, "", None)
-    for kind in kinds:
+    for kind in kinds_for(data.train[0]):
         for recipe, penalties in GRID.items():
             for C in penalties:
                 config = CLASSIFIERS.by_name(recipe).configured({"C": C})
@@ -228,6 +237,16 @@ def best_of_grid(data: Corpus) -> tuple[str, Any]:
                 if score > best[0]:
                     best = (score, f"{kind} {recipe} {C:g}", made)
     return best[1], best[2].fit(*data.train)
+
+
+def kinds_for(texts: list[str]) -> list[str]:
+    """The kinds of features of the grid for texts of this length."""
+    mean = sum(map(len, texts)) / len(texts)
+    return [
+        k
+        for k in KINDS
+        if (k not in ("sentences", "questions") or mean < 3 * LONG) and (k != "mail" or mean > LONG)
+    ]
 
 
 def judged(model: Any, data: Corpus) -> float:
@@ -278,29 +297,55 @@ def behind(data: Corpus, made: Any, best: Any) -> str:
     return f"{100 * d.mean():.2f} ± {100 * d.std() / np.sqrt(len(d)):.2f}"
 
 
-def main(wanted: list[str]) -> None:
+def chosen_settings(model: Any) -> str:
+    """Features, recipe and penalty of the default."""
+    chosen = model.choice_ or {"features": "", "recipe": "ridge", "settings": {}}
+    return f"{chosen['features']} {chosen['recipe']} {chosen['settings'].get('C', '')}"
+
+
+def print_table(wanted: list[str], inside: bool) -> None:
     print(
         "| corpus | default | chose | grid | best of grid | behind on dev | rival | | CPU s | trainings | ECE |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|---|")
-    inside = "--within" in wanted
-    for name in [one for one in wanted if one != "--within"] or CORPORA:
+    for name in wanted:
         data = within(CORPORA[name]()) if inside else CORPORA[name]()
         made, took, one, bare = default(data)
         p = made.predict_proba(data.test[0])
         right = made.classes_[p.argmax(axis=1)] == np.array(data.test[1])
         grid, best = best_of_grid(data)
         theirs, other = rival(data)
-        chosen = made.choice_ or {"features": "", "recipe": "ridge", "settings": {}}
-        what = f"{chosen['features']} {chosen['recipe']} {chosen['settings'].get('C', '')}"
         print(
-            f"| {name} | {100 * right.mean():.2f} | {what} | {100 * best.score(*data.test):.2f} | {grid} | "
-            f"{behind(data, made, best)} | "
+            f"| {name} | {100 * right.mean():.2f} | {chosen_settings(made)} | {100 * best.score(*data.test):.2f} | "
+            f"{grid} | {behind(data, made, best)} | "
             f"{100 * other.score(*data.test):.2f} | {theirs} | {took:.2f} | {took / one:.1f} ({took / bare:.1f}) | "
             f"{calibration_error(p.max(axis=1), right):.3f} |",
             flush=True,
         )
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", help="corpora; default: all")
+    parser.add_argument("--within", action="store_true", help="cut the training split in three")
+    parser.add_argument("--draws", type=int, help="number of random cuts of the training split")
+    parser.add_argument("--first", type=int, default=1, help="the seed of the first cut")
+    parser.add_argument("--records", help="file to which a line of JSON is appended for each cut")
+    asked = parser.parse_args()
+    names = asked.names or list(CORPORA)
+    if unknown := [name for name in names if name not in CORPORA]:
+        parser.error(f"there is no corpus {unknown[0]!r}; there are {', '.join(CORPORA)}")
+    if asked.draws is None:
+        print_table(names, asked.within)
+    elif not asked.within or asked.draws < 2:
+        parser.error("--draws needs --within and at least 2 draws")
+    else:
+        from benchmarks.document_draws import print_draws
+
+        print_draws(names, range(asked.first, asked.first + asked.draws), asked.records)
+
+
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from benchmarks import corpora, harness, record
 from benchmarks.benchmark import Benchmark, Contender
+from benchmarks.document_draws import best_on_dev, drawn, mean_and_error
 from benchmarks.harness import Result, declared, in_fresh_process, run
 from benchmarks.measure import Measurement, measured
 from benchmarks.ratio import paired_ratio
@@ -229,3 +230,25 @@ def test_the_cpu_time_of_a_process_that_nobody_waits_for_is_counted() -> None:
                 time.sleep(0.01)
 
     assert timed(work)[1] > 0.5
+
+
+@pytest.mark.parametrize(
+    ("documents", "size", "sizes"),
+    [(5000, 60, (36, 12, 2000)), (900, 6000, (540, 180, 180)), (100, 60, (36, 12, 52))],
+)
+def test_a_draw_is_tested_on_up_to_2000_documents_that_it_does_not_learn_from(documents, size, sizes):
+    whole = [f"text {n}" for n in range(documents)], [f"label {n}" for n in range(documents)]
+    one, other = (drawn(whole, size, seed) for seed in (1, 2))
+    parts = (one.train, one.dev, one.test)
+    assert tuple(len(texts) for texts, _ in parts) == sizes
+    assert len({text for texts, _ in parts for text in texts}) == sum(sizes)
+    assert all(
+        label == text.replace("text", "label") for part in parts for text, label in zip(*part, strict=True)
+    )
+    assert set(one.train[0]) != set(other.train[0])
+
+
+def test_draws_have_a_mean_with_its_standard_error_and_the_best_is_chosen_on_dev_alone():
+    assert mean_and_error([1.0, 3.0]) == (2.0, 1.0)
+    assert mean_and_error([2.0, 2.0, 5.0, 3.0])[1] == pytest.approx(statistics.stdev([2, 2, 5, 3]) / 2)
+    assert best_on_dev({"a": (70.0, 60.0), "b": (80.0, 50.0), "c": (80.0, 90.0)}) == ("b", 50.0)

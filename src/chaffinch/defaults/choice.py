@@ -10,6 +10,7 @@ class DefaultChoice:
     """The chosen settings, their out-of-fold accuracy, and the other candidates.
 
     accuracy, error: the out-of-fold accuracy on the training examples, and its standard error
+    folds:           the number of folds; 0: a third of the examples was held out
     examples, whole: the number of these examples, and of all in the training data; 0: the same
     tried, sample:   the accuracy of other candidates, and the number of examples it was measured on
     unit, measure:   the name of the examples; the name of the measure, empty for plain accuracy
@@ -60,8 +61,9 @@ class DefaultChoice:
         where = "" if self.sample == self.examples else f"on {self.sample:,} {self.unit}: "
         measure = f"{self.measure} " if self.measure else ""
         part = "" if self.whole in (0, self.examples) else f"{self.examples:,} {self.unit} of "
+        folds = f"in {self.folds} folds" if self.folds else "on a held-out third"
         return (
             f"chose {self.features}, {self.recipe}{settings}: {measure}{100 * self.accuracy:.1f} % ± "
-            f"{100 * self.error:.1f} in {self.folds} folds of {part}the training data"
+            f"{100 * self.error:.1f} {folds} of {part}the training data"
             + (f"; {where}{rest}" if rest else "")
         )

@@ -259,6 +259,26 @@ def suited_kinds(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def evenly_spaced(task: DocumentTask, count: int) -> DocumentTask:
+    """The task of this many evenly spaced documents, or of all if there are no more."""
+    N = len(task.X)
+    if count >= N:
+        return task
+    which = np.arange(count) * N // count
+    beside = task.beside
+    if isinstance(beside, Mapping):
+        beside = {name: np.asarray(column)[which] for name, column in beside.items()}
+    elif beside is not None:
+        beside = beside[which] if hasattr(beside, "tocsr") else np.asarray(beside)[which]
+    return replace(
+        task,
+        X=[task.X[n] for n in which.tolist()],
+        labels=task.labels.taken(which),
+        importance=task.importance[which],
+        beside=beside,
+    )
+
+
 class _EncodedDocuments:
     """Documents under each kind of features: a sample of them, or all; each is encoded once."""
 
@@ -278,25 +298,6 @@ class _EncodedDocuments:
         N = len(self.task.X)
         none = SparseRows(np.zeros(N + 1, np.int64), np.zeros(0, np.int32), None, 1)
         return self.task.problem(none).examples
-
-    def sampled(self, count: int) -> DocumentTask:
-        """The task of evenly spaced documents."""
-        N = len(self.task.X)
-        if count >= N:
-            return self.task
-        which = np.arange(count) * N // count
-        beside = self.task.beside
-        if isinstance(beside, Mapping):
-            beside = {name: np.asarray(column)[which] for name, column in beside.items()}
-        elif beside is not None:
-            beside = beside[which] if hasattr(beside, "tocsr") else np.asarray(beside)[which]
-        return replace(
-            self.task,
-            X=[self.task.X[n] for n in which.tolist()],
-            labels=self.task.labels.taken(which),
-            importance=self.task.importance[which],
-            beside=beside,
-        )
 
     def whole(self, name: str) -> tuple[DocumentEncoder, SparseRows]:
         """The encoder of all documents, and their rows."""
@@ -321,7 +322,7 @@ def _first_round(kinds: _EncodedDocuments) -> tuple[list[str], dict[str, float],
     if len(kinds.names) == 1:
         return list(kinds.names), {}, N
     mean = max(1, sum(map(len, kinds.task.X)) // N)
-    task = kinds.sampled(min(N, SAMPLE, max(FEWEST, SAMPLE_CHARACTERS // mean)))
+    task = evenly_spaced(kinds.task, min(N, SAMPLE, max(FEWEST, SAMPLE_CHARACTERS // mean)))
     whole = len(task.X) == N
     best: dict[str, Measured] = {}
     held_out: dict[str, HeldOut] = {}
@@ -372,7 +373,7 @@ def _second_round(kinds: _EncodedDocuments, left: Open, names: list[str], sample
     if len(names) > 1 and count < sample:
         names = names[:1]
         count = _affordable(kinds, left, names)
-    part, which = kinds.sampled(count), np.arange(count) * N // count
+    part, which = evenly_spaced(kinds.task, count), np.arange(count) * N // count
     held_out = {}
     for name in names:
         encoder, rows = kinds.whole(name)

@@ -9,7 +9,7 @@ import numpy as np
 
 from chaffinch import modelfile
 from chaffinch.defaults.choice import DefaultChoice
-from chaffinch.defaults.documents import choose
+from chaffinch.defaults.many_documents import choose_settings
 from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators.document_learning import DocumentLearning
 from chaffinch.estimators.documents import (
@@ -331,10 +331,10 @@ class Classifier(DocumentLearning):
         if not task.text or not wanted or recipe.train is not train_classifier:
             return task, recipe.configured({**dataclasses.asdict(config), **given}), None
         if self.recipe is None:
-            return choose(task, None, given, self.features is not None)
+            return choose_settings(task, None, given, self.features is not None)
         plain = recipe.config()
         own = {name: v for name, v in dataclasses.asdict(config).items() if v != getattr(plain, name)}
-        return choose(task, recipe.name, {**own, **given}, self.features is not None)
+        return choose_settings(task, recipe.name, {**own, **given}, self.features is not None)
 
     def _config(self) -> Any:
         """The recipe's config: its defaults if the recipe is named, those of ridge if it will be chosen.

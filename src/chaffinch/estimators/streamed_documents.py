@@ -1,33 +1,27 @@
 """A classifier of streamed documents: they are spooled to disk, then learnt block by block."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from chaffinch.cache.documents import DocumentCache, TextSpool
-from chaffinch.defaults.documents import choose, suited_kinds
+from chaffinch.defaults.many_documents import text_choice
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.knobs import check
 from chaffinch.learners.choice_gradient import ChoicePerceptron
 from chaffinch.learners.dual import CoordinateDual
 from chaffinch.progress import Listener
 from chaffinch.recipes.classifiers import CLASSIFIERS
-from chaffinch.recipes.document_blocks import DUALS, DocumentSettings, TextChoice, build_cache
-from chaffinch.recipes.document_task import DocumentTask
-from chaffinch.recipes.text_features import DEFAULT, TextFeatures
+from chaffinch.recipes.document_blocks import DUALS, DocumentSettings, build_cache
+from chaffinch.recipes.text_features import TextFeatures
 
 DOCUMENTS = "documents.cache"
 BATCH = 2000
-# Kinds of features that are always compared.
-OF_WORDS = ("words", "more-words", "tf-idf")
 
 
 def settings_of(classifier: Any, on_epoch: Listener) -> DocumentSettings:
@@ -69,93 +63,13 @@ def settings_of(classifier: Any, on_epoch: Listener) -> DocumentSettings:
         features=features,
         C=given.get("C"),
         learner=learner,
-        choose=partial(_chosen, recipe, fixed, features is not None),
+        choose=partial(text_choice, recipe, fixed, features is not None),
         seed=classifier.seed,
         threads=classifier.threads,
         sharding=classifier.sharding,
         online=online,
         on_epoch=on_epoch,
     )
-
-
-def _chosen(
-    recipe: str | None, fixed: Mapping[str, Any], given: bool, task: DocumentTask, all_seen: bool
-) -> TextChoice:
-    """Features, recipe and penalty, chosen on a sample by cross-validation.
-
-    If the sample is all documents, the choice is the same as in memory. Otherwise n-grams of characters must beat
-    those of words by a standard error: they cost time, and words gain more from the documents outside the sample.
-
-    recipe: the name of the recipe, if it is given     given: whether the features are given
-    """
-    if given or all_seen:
-        return _choice(task, recipe, fixed, given, None).chosen
-    found = {name: TextFeatures.named(name) for name in (*suited_kinds(task.X), *OF_WORDS)}
-    words, characters = ([n for n, f in found.items() if of_characters(f) is dear] for dear in (False, True))
-    best: _Choice | None = None
-    failed: DataError | None = None
-    for names in (words, characters):
-        try:
-            one = _choice(task, recipe, fixed, given, tuple(names)) if names else None
-        except DataError as fault:  # no feature of this kind is in two documents
-            failed = fault
-            continue
-        if one is not None and (best is None or one.clearly_better_than(best)):
-            best = one
-    if best is None:
-        raise failed or DataError("no kind of features suits these documents")
-    return best.chosen
-
-
-@dataclass(frozen=True)
-class _Choice:
-    """A choice, and its out-of-fold accuracy with the standard error.
-
-    right: whether each document of the sample was predicted correctly; None if some were not predicted
-    """
-
-    chosen: TextChoice
-    accuracy: float = 0.0
-    error: float = 0.0
-    right: NDArray[np.bool_] | None = None
-
-    def clearly_better_than(self, other: "_Choice") -> bool:
-        """Whether the difference is more than its standard error."""
-        if self.right is None or other.right is None:
-            return self.accuracy > other.accuracy + self.error
-        ahead = self.right.astype(np.float64) - other.right
-        return bool(ahead.mean() > ahead.std() / np.sqrt(len(ahead)))
-
-
-def _choice(
-    task: DocumentTask,
-    recipe: str | None,
-    fixed: Mapping[str, Any],
-    given: bool,
-    names: tuple[str, ...] | None,
-) -> _Choice:
-    """The choice among kinds of features."""
-    ready, config, choice = choose(task, recipe, fixed, given, names)
-    name = "given features" if given else DEFAULT if choice is None else choice.features
-    chosen = TextChoice(
-        ready.features or TextFeatures.of(None),
-        name,
-        CLASSIFIERS.by_config(config).name,
-        float(config.C),
-        ready.ready,
-    )
-    if choice is None:
-        return _Choice(chosen)
-    right = None
-    if ready.scored is not None:
-        right = np.zeros(len(task.X), np.bool_)
-        right[ready.scored.held] = ready.scored.scores.argmax(axis=1) == task.labels.ids[ready.scored.held]
-    return _Choice(chosen, choice.accuracy, choice.error, right)
-
-
-def of_characters(features: TextFeatures | None) -> bool:
-    """Whether these features include n-grams of characters."""
-    return features is not None and any("char" in kind.get("unit", "") for kind, _ in features.ngrams)
 
 
 def spool_all(examples: Iterable[tuple[Any, Any]], spool: TextSpool) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 
 from chaffinch.cache.documents import ITEMS
 from chaffinch.defaults.documents import SAMPLE, suited_kinds
+from chaffinch.defaults.many_documents import of_characters
 from chaffinch.estimators.classifier import Classifier
-from chaffinch.estimators.streamed_documents import of_characters
 from chaffinch.estimators.streams import CHECKPOINT
 from chaffinch.kinds.caching import corpus_blocks, source_of
 from chaffinch.kinds.kind import Kind

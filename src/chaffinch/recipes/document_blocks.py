@@ -65,7 +65,9 @@ TRIED_FEATURES = (
 )  # maximum number of features of all documents in the first and the last trials
 GROWN = 6  # factor by which the documents grow from one round of trials to the next
 FEWEST = 1_000  # minimum number of documents of a trial, if there are as many
-CLOSE = 0.01  # a loss with an accuracy this far below the best is not tried on more documents
+# A loss is not tried on more documents if it is behind the best by more accuracy than this, and by more standard errors
+# of the difference.
+CLOSE, CLOSE_ERRORS = 0.01, 2.0
 MOST_STEPS = 12  # maximum number of trials beyond the first ones of a round
 PASSES, MOST_PASSES = 4, 12
 MIXED = 8  # blocks in memory at a time
@@ -119,6 +121,17 @@ def passes_over(N: int) -> int:
     return int(np.clip(-(-STEPS // max(N, 1)), PASSES, MOST_PASSES))
 
 
+def all_documents(N: int, characters: int) -> bool:
+    """Whether the choice uses all documents."""
+    return N <= CHOSEN_ON_ALL and characters <= CHOSEN_CHARACTERS
+
+
+def counted_documents(N: int, characters: int) -> int:
+    """The number of documents of which n-grams are counted, from a cache, and on which recipes are tried."""
+    mean = characters // max(N, 1) + 1
+    return min(N, COUNTED_ON, max(CHOSEN_ON, COUNTED_CHARACTERS // mean))
+
+
 def sample_task(spool: TextSpool, most: int, settings: DocumentSettings) -> DocumentTask:
     """Evenly spaced documents as a task in memory."""
     texts, labels = spool.sample(most)
@@ -140,7 +153,7 @@ def build_cache(spool: TextSpool, folder: Path, name: str, settings: DocumentSet
     """Choose and count features on samples, then write the ids of all documents' features."""
     if len(spool.labels) < 2:
         raise DataError(f"expected documents with at least two labels, found {len(spool.labels)}")
-    few = len(spool) <= CHOSEN_ON_ALL and spool.characters <= CHOSEN_CHARACTERS
+    few = all_documents(len(spool), spool.characters)
     small = sample_task(spool, CHOSEN_ON_ALL if few else CHOSEN_ON, settings)
     chosen = TextChoice(
         settings.features or TextFeatures.of(None), "given features", "logistic", settings.C or 1.0
@@ -151,15 +164,14 @@ def build_cache(spool: TextSpool, folder: Path, name: str, settings: DocumentSet
     features, called = chosen.features, chosen.name
     if features.phrases is not None or features.reads_labels:
         raise ConfigError("features that read labels or labelled phrases need training in memory")
-    mean = spool.characters // max(len(spool), 1) + 1
-    large = sample_task(spool, min(COUNTED_ON, max(CHOSEN_ON, COUNTED_CHARACTERS // mean)), settings)
+    large = sample_task(spool, counted_documents(len(spool), spool.characters), settings)
     encoder, rows = replace(large, features=features, ready=chosen.ready if all_seen else None).encoded()
     if settings.online is not None:
         trial = PERCEPTRON
     elif duals_fit(len(spool), len(spool.labels)) and (all_seen or settings.choose is None):
         trial = LearnerTrial(chosen.recipe, chosen.C)  # there are no more documents to try it on
     else:
-        trial = choose_trial(large, rows, chosen, settings, len(spool))
+        trial = choose_trial(large, rows, chosen, settings, len(spool)).trial
     # Scores of a perceptron grow with the number of its steps, so those of a sample do not calibrate it.
     calibration = RAW if settings.online else held_out_calibration(large, rows, trial, settings)
     counted = len(large.X)
@@ -251,11 +263,35 @@ class LearnerTrial:
     def near(self, fixed: bool) -> "list[LearnerTrial]":
         """The trial itself and its neighbours in the grid. fixed: with the same C."""
         rates = [] if self.rate is None else [self.rate / FASTER, self.rate * FASTER]
-        weights = [] if fixed else [self.C / WIDER, self.C * WIDER]
+        # Rounded: 0.3 / 3 is not 0.1, and would be tried beside it.
+        weights = [] if fixed else [float(f"{C:.6g}") for C in (self.C / WIDER, self.C * WIDER)]
         return [self, *(replace(self, rate=rate) for rate in rates), *(replace(self, C=C) for C in weights)]
 
 
 PERCEPTRON = LearnerTrial("perceptron", 1.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredTrial:
+    """A trial, and whether its model predicted each held-out document of a sample correctly.
+
+    right:     bool [held-out documents]; empty if none could be held out
+    documents: the size of the sample
+    """
+
+    trial: LearnerTrial
+    right: NDArray[np.bool_]
+    documents: int
+
+    @property
+    def accuracy(self) -> float:
+        """The share of held-out documents."""
+        return float(self.right.mean()) if len(self.right) else 0.0
+
+    def close_to(self, best: "MeasuredTrial") -> bool:
+        """Whether it may be better than the best on more documents."""
+        behind = best.right.astype(np.float64) - self.right
+        return bool(behind.mean() < max(CLOSE, CLOSE_ERRORS * behind.std() / np.sqrt(len(behind))))
 
 
 def duals_fit(N: int, Y: int) -> bool:
@@ -265,7 +301,7 @@ def duals_fit(N: int, Y: int) -> bool:
 
 def choose_trial(
     task: DocumentTask, rows: SparseRows, chosen: TextChoice, settings: DocumentSettings, N: int
-) -> LearnerTrial:
+) -> MeasuredTrial:
     """The trial with the highest accuracy on held-out documents of a sample.
 
     The best weight and step size change with the number of documents. So all trials run on a few thousand documents,
@@ -282,7 +318,7 @@ def choose_trial(
         which = np.arange(count) * len(rows) // count
         held = _every_third(task, which)
         if not held.any() or held.all():
-            return leaders[0][len(leaders[0]) // 2]
+            return MeasuredTrial(leaders[0][len(leaders[0]) // 2], np.zeros(0, np.bool_), count)
         sample = TrialSample(
             rows.taken(which),
             task.labels.taken(which).ids,
@@ -292,12 +328,11 @@ def choose_trial(
             settings.learner,
         )
         found = sorted(
-            (_climb(trials, sample.accuracy, not free) for trials in leaders), key=lambda pair: -pair[1]
+            (_climb(trials, sample.measured, not free) for trials in leaders), key=lambda one: -one.accuracy
         )
         if count == most:
-            return found[0][0]
-        close = [trial for trial, share in found if share > found[0][1] - CLOSE]
-        leaders = [[trial] for trial in close]
+            return found[0]
+        leaders = [[one.trial] for one in found if one is found[0] or one.close_to(found[0])]
         count = min(most, GROWN * count)
 
 
@@ -320,16 +355,16 @@ _SGD_LOSSES = {"crammer-singer": "hinge"}
 
 
 def _climb(
-    trials: Sequence[LearnerTrial], right: Callable[[LearnerTrial], float], fixed: bool
-) -> tuple[LearnerTrial, float]:
-    """The best trial and its accuracy, by hill climbing: the given trials, then the neighbours of the best one."""
-    known = {trial: right(trial) for trial in trials}
+    trials: Sequence[LearnerTrial], measure: Callable[[LearnerTrial], MeasuredTrial], fixed: bool
+) -> MeasuredTrial:
+    """The best trial by hill climbing: the given trials, then the neighbours of the best one."""
+    known = {trial: measure(trial) for trial in trials}
     while True:
-        best = max(known, key=known.__getitem__)
-        known |= {trial: right(trial) for trial in best.near(fixed) if trial not in known}
-        if max(known, key=known.__getitem__) == best or len(known) > len(trials) + MOST_STEPS:
-            best = max(known, key=known.__getitem__)
-            return best, known[best]
+        best = max(known.values(), key=lambda one: one.accuracy)
+        known |= {trial: measure(trial) for trial in best.trial.near(fixed) if trial not in known}
+        better = max(known.values(), key=lambda one: one.accuracy)
+        if better is best or len(known) > len(trials) + MOST_STEPS:
+            return better
 
 
 @dataclass(frozen=True)
@@ -346,9 +381,10 @@ class TrialSample:
     passes: int
     given: CoordinateDual | None
 
-    def accuracy(self, trial: LearnerTrial) -> float:
-        """The held-out accuracy of a trial."""
-        return float((self.scores(trial).argmax(axis=1) == self.gold[self.held]).mean())
+    def measured(self, trial: LearnerTrial) -> MeasuredTrial:
+        """The trial on the held-out rows."""
+        right = self.scores(trial).argmax(axis=1) == self.gold[self.held]
+        return MeasuredTrial(trial, right, len(self.rows))
 
     def scores(self, trial: LearnerTrial) -> NDArray[np.float32]:
         """The scores [held-out rows, Y] by a trial's model of the other rows."""
