@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from chaffinch import load
 from chaffinch.errors import DataError
 from chaffinch.kinds import kind_of_file
 from chaffinch.kinds.caching import cache_folder, corpus_blocks, estimate, source_of
-from chaffinch.kinds.requests import Needs
+from chaffinch.kinds.needs import Growth, Needs
 from chaffinch.text.table import concatenated
 from commandline import Runner, run
 from forked import Forked
@@ -227,13 +228,49 @@ def test_the_estimate_of_parquet_is_that_of_the_same_rows_in_csv(
 
 
 def test_the_estimate_leaves_out_rare_features_as_training_does() -> None:
-    needs = Needs(
-        memory=0, features=1, growth=1.0, weight_bytes=100, most=1_000, blocks=0, as_blocks=0, index_bytes=0
+    few, many = Growth(8, 0.5), Growth(20, 0.5)
+    needs = Needs(memory=0, growth=few, weight_bytes=100, most=1_000, blocks=0, as_blocks=0, index_bytes=0)
+    assert needs.cached_bytes(1) == 800
+    assert replace(needs, growth=many).cached_bytes(1) == 1_000
+    # Half of the features occur twice or more, three eighths three times or more.
+    assert replace(needs, growth=many, most_dropped=64).cached_bytes(1) == 1_000
+    assert replace(needs, growth=many, most_dropped=64, most=999).cached_bytes(1) == 880  # of counting
+    assert replace(needs, growth=many, most_dropped=1, most=999).cached_bytes(1) == 999
+
+
+@pytest.mark.parametrize("words", [3_000, 300_000])
+def test_the_growth_of_features_is_that_of_more_data(words: int) -> None:
+    rng = np.random.default_rng(0)
+    drawn = (words ** rng.random(1 << 21)).astype(np.int64)  # words by Zipf's law
+    pairs = drawn[:-1] * words + drawn[1:]
+    sizes = [1 << k for k in (13, 14, 15)]
+    found = Growth.of(sizes, [len(np.unique(pairs[:n])) for n in sizes])
+    counts = np.unique(pairs, return_counts=True)[1]
+    times = len(pairs) / sizes[-1]
+    assert found.at(times) == pytest.approx(len(counts), rel=0.25)
+    for least in (2, 3):
+        assert found.repeated(times, least) == pytest.approx(np.mean(counts >= least), abs=0.04)
+
+
+def test_held_out_data_threads_and_passes_are_part_of_the_estimate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chaffinch.corpus.record_blocks.SIZE", 20_000)
+    data = column_file(tmp_path / "d.tsv", 3_000)
+    alone, beside, more = (
+        estimate(kind_of_file(data), [data], {}, 1, **flags)  # type: ignore[arg-type]
+        for flags in ({}, {"dev": data}, {"passes": 50})
     )
-    assert needs.cached(8, 1) == 800
-    assert needs.cached(20, 1) == 1_000
-    assert replace(needs, repeated=(1.0, 0.6, 0.4, 0.2)).cached(20, 1) == 880  # of counting
-    assert replace(needs, repeated=(1.0, 0.5, 0.4, 0.2)).cached(20, 1) == 1_000
+    assert alone is not None
+    assert beside is not None
+    assert more is not None
+    tokens = concatenated(list(corpus_blocks(kind_of_file(data), [data], {}, print))).n_tokens
+    assert beside.cached - alone.cached > 100 * tokens
+    assert more.seconds > 3 * alone.seconds
+    needs = Needs(
+        memory=0, growth=Growth(1, 0.5), weight_bytes=1, most=9, blocks=500, ahead=300, as_blocks=900
+    )
+    assert needs.cached_bytes(1, threads=2) - needs.cached_bytes(1, threads=1) == 300
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells the peak of a process")
@@ -242,6 +279,7 @@ def test_the_estimate_leaves_out_rare_features_as_training_does() -> None:
     ("kind", "flags"),
     [
         ("sentences", {}),
+        ("sentences", {"dev": "d.tsv"}),
         ("sentences", {"recipe": "perceptron"}),
         ("documents", {"features": "words"}),
         ("documents", {"features": "sentences"}),
@@ -265,7 +303,8 @@ def test_the_memory_that_is_told_is_the_memory_that_is_used(
         data.write_text("label,text\n", encoding="utf-8")
     with data.open("a", encoding="utf-8") as out:
         out.writelines(rows)
-    told = estimate(kind_of_file(data), [data], {}, 1, **flags)  # type: ignore[arg-type]
+    asked: dict[str, Any] = {k: tmp_path / v if k == "dev" else v for k, v in flags.items()}
+    told = estimate(kind_of_file(data), [data], {}, 1, **asked)
     assert told is not None
     arguments = [
         "train",
@@ -277,8 +316,8 @@ def test_the_memory_that_is_told_is_the_memory_that_is_used(
         "--threads",
         "1",
     ]
-    for name, value in flags.items():
-        arguments += [f"--{name}", value]
+    for name, value in asked.items():
+        arguments += [f"--{name}", str(value)]
     peak = peak_of(arguments)
     assert told.cached == pytest.approx(peak, rel=0.25)
     if kind == "documents" and not flags:  # words are chosen, but n-grams of characters were compared

@@ -31,6 +31,8 @@ class Engine {
         empty_cache();
     }
 
+    explicit Engine(features::FeatureEngine engine) : core(std::move(engine)) { empty_cache(); }
+
     void empty_cache() {
         ++emptied;
         cache.clear();

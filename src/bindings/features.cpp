@@ -322,10 +322,9 @@ void bind_features(nb::module_ &m) {
             "pruned",
             [](const Engine &self, In<std::uint8_t> keep) {
                 if (static_cast<std::int64_t>(keep.size()) != self.core.n_features()) throw nb::value_error("keep: one flag per feature");
-                auto pruned = std::make_unique<Engine>(self);
+                auto pruned = std::make_unique<Engine>(self.core.without_features());
                 nb::gil_scoped_release unlocked;
-                pruned->core.prune(span(keep));
-                pruned->empty_cache();
+                pruned->core.take(self.core, span(keep));
                 return pruned;
             },
             nb::arg("keep").noconvert(), "Another engine with the features whose flag is not 0, in the same order.")

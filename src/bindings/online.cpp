@@ -57,9 +57,13 @@ class ChainTrainer {
         search_.take(data_.examples, data_.gold());
     }
 
-    auto state() const {
-        const auto copied = [](std::span<const float> x) { return given(std::vector<float>(x.begin(), x.end())); };
-        return std::tuple(copied(weights_.all_w()), copied(weights_.all_u()), copied(weights_.all_sigma()), weights_.time());
+    // Arrays of the weights themselves, as long as `self` is there.
+    static auto state(const nb::object& self) {
+        const learners::OnlineWeights& weights = nb::cast<const ChainTrainer&>(self).weights_;
+        const auto shown = [&](std::span<const float> x) {
+            return nb::ndarray<nb::numpy, const float, nb::ndim<1>>(x.data(), {x.size()}, self);
+        };
+        return std::tuple(shown(weights.all_w()), shown(weights.all_u()), shown(weights.all_sigma()), weights.time());
     }
 
     void resume(In<float> w, In<float> u, In<float> sigma, std::int64_t time) {
@@ -99,7 +103,7 @@ void bind_online(nb::module_& m) {
         .def("take", &ChainTrainer::take, nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(),
              nb::arg("ids").noconvert(), nb::arg("gold").noconvert(), nb::arg("values").noconvert() = nb::none(),
              "Learn from other sentences from now on; the weights stay.")
-        .def("state", &ChainTrainer::state, "w, the sums of the average, variances (or none) and steps: the state to resume from.")
+        .def("state", &ChainTrainer::state, "w, the sums of the average, variances (or none) and steps: the state to resume from, without a copy of it.")
         .def("resume", &ChainTrainer::resume, nb::arg("w").noconvert(), nb::arg("u").noconvert(),
              nb::arg("sigma").noconvert(), nb::arg("time"), "Go on from a state.")
         .def("weights", &ChainTrainer::weights, nb::arg("average") = true, "w, or its mean over the steps so far.");

@@ -53,7 +53,17 @@ def flat(scores: Scores) -> dict[str, float]:
 
 def tell_estimate(kind: Kind, asked: TrainRequest, told: Mapping[str, str]) -> None:
     """Print on stderr the time and memory that training on large files will need, before it begins."""
-    found = estimate(kind, asked.data, told, recipe=asked.recipe, features=asked.features)
+    passes = asked.settings.get("passes", asked.settings.get("epochs"))
+    found = estimate(
+        kind,
+        asked.data,
+        told,
+        recipe=asked.recipe,
+        features=asked.features,
+        dev=asked.dev,
+        passes=passes if isinstance(passes, int) else None,
+        threads=asked.threads,
+    )
     if found is not None:
         err.print(found.told(asked.cache))
 

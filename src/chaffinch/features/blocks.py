@@ -80,6 +80,7 @@ class BlockEncoder:
         if most is not None:
             encoder.min_count = raised_count(engine.rare(HIGHEST), encoder.min_count, most)
         engine.close(encoder.min_count)
+        _core.give_back_memory()  # of the tables of counts
         return made
 
     @classmethod

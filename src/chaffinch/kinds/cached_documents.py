@@ -6,8 +6,6 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
-import numpy as np
-
 from chaffinch.cache.documents import ITEMS
 from chaffinch.defaults.documents import SAMPLE, suited_kinds
 from chaffinch.defaults.many_documents import of_characters
@@ -15,7 +13,7 @@ from chaffinch.estimators.classifier import Classifier
 from chaffinch.estimators.streams import CHECKPOINT
 from chaffinch.kinds.caching import corpus_blocks, source_of
 from chaffinch.kinds.kind import Kind
-from chaffinch.kinds.requests import Needs
+from chaffinch.kinds.needs import Growth, Needs
 from chaffinch.kinds.texts import Texts
 from chaffinch.learners.choice import padded
 from chaffinch.progress import Listener
@@ -53,18 +51,18 @@ def needs_of_documents(corpora: Sequence[Texts], features: Any = None) -> Needs 
     if len(corpora) < 2 or not single or len(set(parts[0].labels)) < 2:
         return None
     found = _needs(parts, TextFeatures.of(features))
-    began = process_time()
     names = suited_kinds(parts[1].texts) if features is None else ()
     kinds = [kind for name in names if of_characters(kind := TextFeatures.named(name))]
     if kinds:
         larger = _needs(parts, max(kinds, key=lambda kind: len(kind.ngrams)))
         of_documents = larger.chosen / OF_CHOICE * SAMPLE / len(parts[1])
         found = replace(found, larger=larger, first=OF_ROUND * len(kinds) * of_documents)
-    return replace(found, beside=process_time() - began)
+    return found
 
 
 def _needs(parts: Sequence[Texts], features: TextFeatures) -> Needs:
     """The needs of these features on half of a sample and on the whole."""
+    began = process_time()
     half, whole = map(len, parts)
     characters = sum(map(len, parts[1].texts))
     in_memory = OF_TEXT * characters + OF_DOCUMENT * whole
@@ -92,17 +90,16 @@ def _needs(parts: Sequence[Texts], features: TextFeatures) -> Needs:
         learnt, chosen = OF_ITEM * items, in_memory
     texts = characters + OF_STRING * whole
     counted = texts + (OF_VALUE if len(features.ngrams) == 1 else OF_JOINED) * items
-    growth = float(np.clip(np.log(max(more, 2) / max(fewer, 1)) / np.log(whole / max(half, 1)), 0.0, 1.0))
     return Needs(
         memory=in_memory,
-        features=more,
-        growth=growth,
+        growth=Growth.of([half, whole], [fewer, more]),
         weight_bytes=row,
         most=2**62,
         # The texts and features of the counted documents.
         blocks=int(max(counted * counted_on / whole, OF_ITEM * MIXED * ITEMS)),
         as_blocks=max(counted, learnt),
-        passes=PASSES / 1.5,
+        each_pass=(process_time() - began) / 1.5,  # one pass over half of the sample and one over the whole
+        passes=PASSES,
         counted=max(counted_on / whole, 1.0),
         each=row * whole,
         rows=texts + OF_ROW * items,

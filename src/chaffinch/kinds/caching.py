@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from time import process_time
 from typing import Any
 
 from chaffinch.cache.blocks import VERSION, drop_abandoned
@@ -21,7 +20,8 @@ from chaffinch.errors import DataError
 from chaffinch.estimators.streams import CHECKPOINT
 from chaffinch.files import PACKED, block_of, display_name, head, is_stream
 from chaffinch.kinds.kind import Kind
-from chaffinch.kinds.requests import Needs
+from chaffinch.kinds.needs import Needs
+from chaffinch.learners.best_pass import BEST
 from chaffinch.progress import Listener, Progress
 
 READ = "reading"
@@ -88,7 +88,7 @@ def cache_folder(path: Path, keep: bool) -> Iterator[Path]:
         raise
     if keep:
         return
-    for file in [*path.glob("*.cache"), path / CHECKPOINT]:
+    for file in [*path.glob("*.cache"), path / CHECKPOINT, path / (CHECKPOINT + BEST)]:
         if file not in before or file.suffix == ".cache":
             file.unlink(missing_ok=True)
     if made:
@@ -152,8 +152,14 @@ def estimate(
     least: int = WORTH_TELLING,
     recipe: str | None = None,
     features: Any = None,
+    dev: Path | None = None,
+    passes: int | None = None,
+    threads: int = 1,
 ) -> Estimate | None:
-    """The memory and time of training on files; None if they are small, packed or pipes, or there is no estimate."""
+    """The memory and time of training on files; None if they are small, packed or pipes, or there is no estimate.
+
+    recipe, features, dev, passes, threads: the requested ones; dev: the file of held-out data
+    """
     plain = all(not is_stream(path) and path.is_file() and path.suffix not in PACKED for path in paths)
     if not plain or sum(path.stat().st_size for path in paths) < least:
         return None
@@ -167,22 +173,16 @@ def estimate(
         with block_of(path, block.content, block.first_line):
             corpora.append(kind.read(path, {**told, "from_format": format}))
         read = block.end
-    began = process_time()
     needs: Needs | None = kind.needs(corpora, recipe, features)
     if needs is None or read == 0:
         return None
-    spent = process_time() - began - needs.beside
     times = sum(path.stat().st_size for path in paths) / read
-    memory, cached = _bytes(needs, times)
-    larger = None if needs.larger is None else max(cached, _bytes(needs.larger, times)[1])
-    return Estimate(memory, needs.seconds(spent) * times, cached, larger)
-
-
-def _bytes(needs: Needs, times: float) -> tuple[float, float]:
-    """Bytes of training in memory and from a cache, on ``times`` the data of the sample."""
-    features = needs.features * min(times, needs.counted) ** needs.growth
-    each = 3 * needs.weight_bytes if needs.in_memory is None else needs.in_memory
-    memory = BASE + needs.first + needs.memory * times + each * features
-    cached = BASE + needs.cached(features, times)
-    # The tables of perceptrons are copied in training from a cache, which may take more than training in memory.
-    return memory, cached if needs.in_memory is not None else min(memory, cached)
+    more = 0.0
+    if dev is not None and not is_stream(dev) and dev.is_file():
+        more = needs.held_out * dev.stat().st_size / read
+    memory = BASE + more + needs.in_memory_bytes(times)
+    cached = BASE + more + needs.cached_bytes(times, threads=threads)
+    larger = None
+    if needs.larger is not None:
+        larger = max(cached, BASE + more + needs.larger.cached_bytes(times, threads=threads))
+    return Estimate(memory, needs.seconds(times, passes), cached, larger)

@@ -43,10 +43,10 @@ from chaffinch.kinds.document_answers import (
     write_for_tools,
 )
 from chaffinch.kinds.kind import Contents, Kind
+from chaffinch.kinds.needs import Needs
 from chaffinch.kinds.requests import (
     COLUMN_FLAGS,
     ExplainRequest,
-    Needs,
     PredictRequest,
     reader_options,
     rows_of,

@@ -22,7 +22,8 @@ from chaffinch.evaluate import Tally
 from chaffinch.evaluate.mistakes import NONE, Pieces
 from chaffinch.evaluate.outputs import Outputs
 from chaffinch.kinds.corpora import Corpus, size
-from chaffinch.kinds.requests import ExplainRequest, Needs, PredictRequest, TrainRequest
+from chaffinch.kinds.needs import Needs
+from chaffinch.kinds.requests import ExplainRequest, PredictRequest, TrainRequest
 from chaffinch.kinds.weights import WeightColumn
 from chaffinch.knobs import Knob, Panel, configured, knobs, settings_of
 from chaffinch.model.candidates import CandidateList

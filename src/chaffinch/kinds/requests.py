@@ -1,6 +1,5 @@
 """Requests of commands to kinds: the arguments of train, predict and explain, and options of readers."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,79 +56,6 @@ class TrainRequest:
     def of_reader(self) -> dict[str, str]:
         """The options of readers that were given."""
         return {name: getattr(self, name) for name in READER_FLAGS if getattr(self, name) is not None}
-
-
-COUNTING = 44  # bytes of a feature while features are counted
-INDEXED = 24  # bytes of a feature in an index of n-grams
-
-
-@dataclass(frozen=True)
-class Needs:
-    """The memory and time that training on a sample needs.
-
-    memory:       bytes in memory that grow with the data, besides the weights
-    features:     their number in the sample     growth: the exponent of its growth with the size of the data
-    counted:      maximum multiple of the sample on which features are counted
-    weight_bytes: bytes per feature     most: maximum bytes of weights in training from a cache
-    index_bytes:  bytes per feature of the index
-    in_memory:    bytes per feature of training in memory; None: three times weight_bytes
-    repeated:     shares of the sample's features that occur at least once, twice ...: if the weights are too many for a
-                  cache, the rarest are left out; empty: the maximum number stays
-    blocks:       maximum bytes of the blocks that training from a cache holds in memory at a time
-    as_blocks:    bytes of the sample as such blocks
-    passes:       cost of a whole training on the sample, as a multiple of the trial
-    each:         bytes in training from a cache that grow with the data without limit: dual variables of documents
-    rows:         bytes of the counted documents' features, held while settings are tried
-    tried:        bytes of the trials on the sample     most_tried: maximum bytes of trials
-    chosen:       bytes of choosing settings on the sample as in memory; done up to chosen_up_to times the sample
-    first:        bytes of comparing kinds of features on a sample
-    larger:       the same with character n-grams, if these may be chosen
-    beside:       CPU seconds spent on anything but the trial
-    """
-
-    memory: float
-    features: int
-    growth: float
-    weight_bytes: int
-    most: int
-    blocks: int
-    as_blocks: float
-    passes: float = 1.0
-    counted: float = math.inf
-    each: float = 0.0
-    rows: float = 0.0
-    tried: float = 0.0
-    most_tried: float = 0.0
-    chosen: float = 0.0
-    chosen_up_to: float = 0.0
-    first: float = 0.0
-    larger: "Needs | None" = None
-    beside: float = 0.0
-    index_bytes: int = INDEXED
-    in_memory: float | None = None
-    repeated: tuple[float, ...] = ()
-
-    def seconds(self, spent: float) -> float:
-        """CPU seconds of a training on the sample, given those of the trial."""
-        return self.passes * spent
-
-    def cached(self, features: float, times: float) -> float:
-        """Bytes that training from a cache needs, for a number of features and a multiple of the sample's data.
-
-        Features are counted first; then memory holds their index, their weights and the blocks.
-        """
-        weights = min(features * self.weight_bytes, self.most)
-        if weights < features * self.weight_bytes:
-            fewer = (features * self.weight_bytes * share for share in self.repeated)
-            weights = next((size for size in fewer if size <= self.most), weights)
-        counted = min(times, self.counted)
-        blocks = max(
-            min(self.blocks, self.as_blocks * times),
-            self.rows * counted + min(self.tried * counted, self.most_tried),
-            self.chosen * times if times <= self.chosen_up_to else 0.0,
-        )
-        held = weights + self.index_bytes * weights / self.weight_bytes + self.each * times
-        return self.first + max(COUNTING * features, blocks + held)
 
 
 class Restart(Exception):

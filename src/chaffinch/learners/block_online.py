@@ -60,10 +60,11 @@ class BlockOnline(Learner):
         for epoch in range(first, rule.epochs + 1):
             order = mixtures(sizes, self.mixed, rule.seed, epoch)
             made: Iterator[Any] = ahead(problem, order[done:], threads) if blocks else iter(order[done:])
-            for number, (mixture, examples) in enumerate(zip(order[done:], made, strict=True), done + 1):
+            for number, mixture in enumerate(order[done:], done + 1):
                 which = mixture.order
                 if blocks:
-                    _take(trainer, examples)
+                    _take(trainer, _NONE)  # frees the sentences before the next ones are made
+                    _take(trainer, next(made))
                 else:
                     which = ranges(starts[mixture.blocks], sizes[mixture.blocks])[which]
                 wrong += trainer.epoch(which)[2]

@@ -175,16 +175,18 @@ def block_passes(learner: BlockSgd, problem: Problem, threads: int, state: State
     def kept(epoch: int, done: int) -> State:
         return {"w": w, "place": np.array([epoch, done]), "scale": np.array([scale, loss])}
 
+    def here() -> Linear:
+        return Linear(problem.scorer.layout, w)  # not a copy: weights are the largest object in memory
+
     def finished(best: Linear | None) -> tuple[Linear, dict[str, float]]:
-        return best or Linear(
-            problem.scorer.layout, w
-        ), {}  # not a copy: weights are the largest object in memory
+        return best or here(), {}
 
     for epoch in range(first, learner.epochs + 1):
         order = mixtures(sizes, learner.mixed, problem.seed, epoch)
         met = (epoch - 1) * N + sum(len(m.order) for m in order[:done])
         made = ahead(problem, order[done:], threads) if blocks else iter(order[done:])
-        for number, (mixture, examples) in enumerate(zip(order[done:], made, strict=True), done + 1):
+        for number, mixture in enumerate(order[done:], done + 1):
+            examples = next(made)  # ``zip`` would hold these while the next ones are made
             if whole is not None:
                 which = ranges(starts[mixture.blocks], sizes[mixture.blocks])[mixture.order]
                 more, scale = whole.part(w, which, met, scale, threads)
@@ -215,9 +217,18 @@ def block_passes(learner: BlockSgd, problem: Problem, threads: int, state: State
             learner.epochs,
             state=partial(kept, epoch + 1, 0),
             finish=finished,
+            here=here,
         )
     if first > learner.epochs:
-        yield Pass(learner.epochs, {}, partial(problem.scorer.with_weights, w), state=dict, finish=finished)
+        yield Pass(
+            learner.epochs,
+            {},
+            partial(problem.scorer.with_weights, w),
+            learner.epochs,
+            state=dict,
+            finish=finished,
+            here=here,
+        )
 
 
 def _native(learner: BlockSgd, problem: Problem, N: int) -> _core.CrfSgd:

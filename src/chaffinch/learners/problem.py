@@ -55,6 +55,7 @@ class Pass:
     number: counted from 1
     scores: the learner's own figures for the pass, such as its objective
     model:  makes the model learnt so far; later passes do not change it. None: there is no model to score yet
+    here:   the same model without a copy of its weights: the next pass changes it. None: ``model`` is as good
     total:  the maximum number of passes, if it is known
     state:  makes the state that a checkpoint stores to resume from here, or nothing if it is too early; None: the
             learner cannot resume
@@ -70,6 +71,7 @@ class Pass:
     state: Callable[[], State] | None = field(default=None, repr=False)
     finish: Callable[[Any], tuple[Any, Mapping[str, float]]] | None = field(default=None, repr=False)
     part: tuple[int, int] | None = None
+    here: Callable[[], Any] | None = field(default=None, repr=False)
 
 
 class Trains(Protocol):

@@ -3,16 +3,15 @@
 It reports each pass, scores it on held-out data, stops, keeps the best pass and writes checkpoints.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
-import numpy as np
-
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError
+from chaffinch.learners.best_pass import BestInFile, BestInMemory
 from chaffinch.learners.problem import Pass, Problem, State, Trains
 from chaffinch.progress import Listener, Progress, going_on, keep_going
 
@@ -42,76 +41,82 @@ def train_passes(
     held_out_score: Callable[[Any], float] | None = None,
     patience: int = PATIENCE,
     checkpoint: "Checkpoint | None" = None,
+    scored: Callable[[Any], Any] | None = None,
+    best_file: BestInFile | None = None,
 ) -> Training:
     """Run passes until the learner is done, the listener returns False, or the held-out score stops improving.
 
     model:          makes a model of a pass's result, for the held-out score and for the listener
+    scored:         makes the model for the held-out score, if it is a smaller one
     held_out_score: scores a model; the best pass is kept, and training stops ``patience`` passes after it
     checkpoint:     written after every pass; training continues from it if it exists
+    best_file:      where the best pass is kept; None: in memory, and a training that continues from a checkpoint
+                    chooses among the passes since then
     """
-    # The learner alone holds the loaded state, so that it can free it.
-    passes = learner.passes(problem, threads, None if checkpoint is None else checkpoint.load())
-    history: list[Progress] = []
-    best, best_score, since = None, -np.inf, 0
+    best = BestInMemory() if best_file is None else best_file
+    states = [None if checkpoint is None else checkpoint.load()]
+    history = best.restored(states[0])
+    passes = learner.passes(
+        problem, threads, states.pop()
+    )  # it alone holds the state, so that it can free it
+    one: Pass | None = None
     last: Pass | None = None
-    stopping = False
-    for one in passes:
-        due = checkpoint is not None and (one.part is None or checkpoint.due())
-        if checkpoint is not None and due and (kept := _state(learner, one)):
-            checkpoint.save(kept)
+    shown: Progress | None = None
+    stopping = best.number is not None and best.since >= patience  # before it was interrupted
+    for one in () if stopping else passes:
         if one.part is not None:
+            if checkpoint is not None and checkpoint.due():
+                checkpoint.save_pass(learner, one, best.packed(history))
             done, of = one.part
             whole = None if one.total is None else one.total * of
             shown = Progress("block", (one.number - 1) * of + done, whole, dict(one.scores))
             stopping = not going_on(on_epoch, shown) or stopping
             continue
         last = one
+        if any(p.done == one.number for p in history):
+            break  # the checkpoint is of the last pass, which was scored before
         scores = dict(one.scores)
         if held_out_score is not None and one.model is not None:
-            made = one.model()
-            scores["dev"] = held_out_score(model(made))
-            since += 1
-            if best is None or scores["dev"] > best_score:
-                best, best_score, since = made, scores["dev"], 0
+            made = best.model(one)
+            scores["dev"] = held_out_score((scored or model)(made))
+            best.compare(one, made, scores["dev"])
             del made
         history.append(Progress("pass", one.number, one.total, scores))
+        if checkpoint is not None:
+            checkpoint.save_pass(learner, one, best.packed(history))
         shown = history[-1] if one.model is None else replace(history[-1], model=_modelled(model, one.model))
         stopping = not going_on(on_epoch, shown) or stopping
-        if one.model is not None and (stopping or since >= patience):
+        if one.model is not None and (stopping or best.since >= patience):
             break
     close = getattr(passes, "close", None)
     if close is not None:
         close()  # frees the learner's memory before the model is made
-    if last is None:
+    if last is None and best.number is None:
         raise ConfigError(
             f"{type(learner).__name__} made no pass: the checkpoint is of a finished training; remove it to train again"
         )
-    made = _finished(last, best, history)
+    if last is None or best.in_file(last):
+        one = last = shown = None  # frees the weights of the last pass
+        made = best.read()
+    else:
+        made, further = _finished(last, best.made)
+        history[-1] = replace(history[-1], scores={**history[-1].scores, **further})
     if checkpoint is not None:
         checkpoint.remove()
+    best.remove()
     return Training(made, history)
 
 
-def _finished(last: Pass, best: Any, history: list[Progress]) -> Any:
-    """The result of training, after the last pass's ``finish``."""
+def _finished(last: Pass, best: Any) -> tuple[Any, Mapping[str, float]]:
+    """The model of the best pass, or else of the last one, after its ``finish``; and further scores."""
     if last.finish is not None:
-        made, scores = last.finish(best)
-        history[-1] = replace(history[-1], scores={**history[-1].scores, **scores})
-        return made
+        return last.finish(best)
     assert last.model is not None
-    return last.model() if best is None else best
+    return last.model() if best is None else best, {}
 
 
 def _modelled(model: Callable[[Any], Any], made: Callable[[], Any]) -> Callable[[], Any]:
     return lambda: model(made())
-
-
-def _state(learner: Trains, one: Pass) -> State:
-    if one.state is None:
-        raise ConfigError(
-            f"{type(learner).__name__} cannot continue from a checkpoint; leave out the checkpoint"
-        )
-    return one.state()
 
 
 # Within a pass a checkpoint is written after this many times the duration of the last one, at least this many seconds.
@@ -146,6 +151,15 @@ class Checkpoint:
                 "remove it, or name another file"
             )
         return file.arrays
+
+    def save_pass(self, learner: Trains, one: Pass, more: State) -> None:
+        """Save the state of a pass, unless it is too early, and further arrays."""
+        if one.state is None:
+            raise ConfigError(
+                f"{type(learner).__name__} cannot continue from a checkpoint; leave out the checkpoint"
+            )
+        if kept := one.state():
+            self.save({**kept, **more})
 
     def save(self, arrays: State) -> None:
         """Replace the file; an interruption leaves the old one."""

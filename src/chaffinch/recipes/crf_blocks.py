@@ -4,10 +4,11 @@ The objective, the features and the labels are the same as in memory; the weight
 blocks at a time. Dual ascent runs only in memory: its duals take more memory than the corpus.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from chaffinch.errors import ConfigError
 from chaffinch.features.blocks import BlockEncoder
 from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.features.rows import FeatureRows
+from chaffinch.learners.best_pass import BEST, BestInFile
 from chaffinch.learners.block_sgd import BlockSgd, ExampleBlocks
 from chaffinch.learners.costs import LabelCosts
 from chaffinch.learners.examples import CrfExamples
@@ -51,10 +53,11 @@ from chaffinch.recipes.encoding import (
     refuse_empty,
     suggested_preset,
 )
+from chaffinch.recipes.held_out_rows import HeldOutRows
 from chaffinch.recipes.recipe import TaggingTask, Trained
 from chaffinch.recipes.rules import LabelRules
 from chaffinch.recipes.training import tag_score, train_in_place
-from chaffinch.scorers import Linear
+from chaffinch.scorers import Layout, Linear
 from chaffinch.structures import Chain
 from chaffinch.text.document import LABEL
 from chaffinch.text.schemes import BIO, BIOES, Scheme, convert_column, repair_column
@@ -95,6 +98,13 @@ class CachedTask:
         """A block with the columns that features may read."""
         table = self.cache.block(number)
         return replace(table, columns={name: table.columns[name] for name in self.columns})
+
+    def best_file(self, layout: Layout, checkpoint: Path | None) -> BestInFile | None:
+        """The file of the best pass, beside the checkpoint or the cache; None if nothing can be written there."""
+        beside = self.cache.path if checkpoint is None else checkpoint
+        if self.sharding is not None or not os.access(beside.parent, os.W_OK):
+            return None
+        return BestInFile(beside.with_name(beside.name + BEST), layout)
 
     def sample(self) -> TokenTable:
         """A few blocks as a table, all columns included."""
@@ -181,14 +191,18 @@ class BlockExamples:
 
     def made(self, numbers: Sequence[int]) -> CrfExamples:
         """The examples of these blocks, end to end."""
-        pieces = [self._piece(number) for number in numbers]
-        rows = [found for found, _ in pieces]
-        return CrfExamples(
-            _end_to_end([r.sentences for r in rows]),
-            _end_to_end([r.ptr for r in rows]),
-            np.concatenate([r.ids for r in rows]),
-            np.concatenate([y for _, y in pieces], dtype=np.int32),
-        )
+        sentences, ptr, gold = [], [], []
+        ids = np.empty(0, np.int32)
+        for number in numbers:  # one piece at a time: all of them are as large as the whole
+            rows, y = self._piece(number)
+            sentences.append(rows.sentences)
+            ptr.append(rows.ptr)
+            gold.append(y)
+            at = len(ids)
+            ids.resize(at + len(rows.ids), refcheck=False)
+            ids[at:] = rows.ids
+        y = np.concatenate(gold, dtype=np.int32)
+        return CrfExamples(_end_to_end(sentences), _end_to_end(ptr), ids, y)
 
     def _piece(self, number: int) -> tuple[FeatureRows, NDArray[Any]]:
         if number in self._rows and number in self._y:
@@ -237,7 +251,7 @@ def train_blocks(task: CachedTask, config: Crf) -> Trained:
     inner = InnerLabels(labels.labels, np.zeros(0, np.int32), labels.scheme)
     rules = LabelRules.of(config, TaggingTask(task.cache.block(0), task.columns), inner)
     models = CrfModels(TemplateEncoder(encoder), inner, shape, rules, None)
-    path = config.checkpoint or (None if task.checkpoint is None else str(task.checkpoint))
+    path = task.checkpoint if config.checkpoint is None else Path(config.checkpoint)
     asked = fingerprint(
         [repr(config), repr(chosen), str(task.seed), task.cache.fingerprint, *encoder.templates]
     )
@@ -246,15 +260,29 @@ def train_blocks(task: CachedTask, config: Crf) -> Trained:
         learner,
         problem,
         model=models.model,
-        held_out_score=None if task.dev is None else tag_score(task.dev, task.threads),
         patience=config.patience,
-        checkpoint=None if path is None else Checkpoint(path, asked),
+        checkpoint=None if path is None else Checkpoint(str(path), asked),
+        **scoring(task, models, path),
     )
     made, history, shards = [training.made], training.history, training.shards
     del problem, examples, by_block, training
     return Trained(
         finished(models, made.pop(), config), history, shards=shards
     )  # ``finished`` frees the weights
+
+
+def scoring(task: CachedTask, models: CrfModels, checkpoint: Path | None) -> dict[str, Any]:
+    """How :func:`train_passes` scores held-out sentences and keeps the best pass, without a copy of the weights."""
+    if task.dev is None:
+        return {}
+    rows = HeldOutRows.of(task.dev, models.encoder, task.threads)
+    lean = CrfLayout(len(rows.features), models.shape.Y)
+    own = replace(models, encoder=cast(TemplateEncoder, rows.encoder), shape=lean)
+    return {
+        "held_out_score": tag_score(task.dev, task.threads),
+        "scored": lambda made: own.model(rows.scorer(made, lean.layout)),
+        "best_file": task.best_file(models.shape.layout, checkpoint),
+    }
 
 
 def refuse_settings(config: Crf) -> None:

@@ -1,5 +1,7 @@
 """The structured perceptron and MIRA for a corpus that is not in memory: features are derived block by block."""
 
+from typing import Any
+
 import numpy as np
 
 from chaffinch.errors import ConfigError
@@ -15,6 +17,7 @@ from chaffinch.modelfile import fingerprint
 from chaffinch.recipes import crf_blocks
 from chaffinch.recipes.crf_blocks import BlockExamples, BlockLabels, CachedTask, encoded_blocks
 from chaffinch.recipes.encoding import InnerLabels
+from chaffinch.recipes.held_out_rows import HeldOutRows
 from chaffinch.recipes.perceptron import MiraTagger, StructuredPerceptron, learner_of
 from chaffinch.recipes.recipe import TaggingTask, Trained
 from chaffinch.recipes.rules import LabelRules, TransitionRules
@@ -47,18 +50,26 @@ def train_online_blocks(task: CachedTask, config: StructuredPerceptron | MiraTag
     problem = Problem(rules.chain(Y), Linear(Layout.chain(encoder.n_features, Y)), examples)
     learner = BlockOnline(rule=learner_of(config, task.seed), mixed=crf_blocks.MIXED)
 
-    def model(scorer: Linear) -> ChainModel:
+    def model(scorer: Linear, features: Any = None) -> ChainModel:
         weights = rules.put_into(ChainWeights.of(scorer, None))
-        return ChainModel(TemplateEncoder(encoder), Additive(weights), inner.labels, needs=rules.needs)
+        features = features or TemplateEncoder(encoder)
+        return ChainModel(features, Additive(weights), inner.labels, needs=rules.needs)
 
+    how: dict[str, Any] = {}
+    if task.dev is not None:
+        rows = HeldOutRows.of(task.dev, TemplateEncoder(encoder), task.threads)
+        lean = Layout.chain(len(rows.features), Y)
+        how["held_out_score"] = tag_score(task.dev, task.threads)
+        how["scored"] = lambda made: model(rows.scorer(made, lean), rows.encoder)
+        how["best_file"] = task.best_file(problem.scorer.layout, task.checkpoint)
     asked = fingerprint([repr(config), str(task.seed), task.cache.fingerprint, *encoder.templates])
     training = train_in_place(
         task,
         learner,
         problem,
         model=model,
-        held_out_score=None if task.dev is None else tag_score(task.dev, task.threads),
         patience=config.patience,
         checkpoint=None if task.checkpoint is None else Checkpoint(str(task.checkpoint), asked),
+        **how,
     )
     return Trained(model(training.made), training.history)

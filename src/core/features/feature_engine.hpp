@@ -137,8 +137,10 @@ class FeatureEngine {
     // words of the tokens must have been described with `growing`.
     TokenRows grow(const Tokens &tokens, std::size_t threads, std::vector<std::int32_t> &observations);
 
-    // Removes features from the frozen index; the others keep their order. keep [F]
-    void prune(std::span<const std::uint8_t> keep);
+    // An engine of the same columns and values without features, and the features of another engine that are to be kept,
+    // in their order; keep [F]. Together they prune an index without a copy of its tables, which may be gigabytes.
+    FeatureEngine without_features() const;
+    void take(const FeatureEngine &whole, std::span<const std::uint8_t> keep);
 
     // Looks up with the frozen index.
     TokenRows find(const Tokens &tokens, std::size_t threads, std::vector<std::int32_t> &observations) const;
@@ -162,6 +164,7 @@ class FeatureEngine {
   private:
     bool value(const WordColumn &column, std::string_view text, std::string &out) const;
     void open_tables();
+    void lay_out_tables(); // by sizes_
     void find_runs(const Tokens &tokens);
     TokenRows count(const Tokens &tokens, std::size_t threads, std::vector<std::int32_t> &observations);
     void renumber(const std::vector<std::vector<std::int32_t>> &renumbered, TokenRows &rows,

@@ -1,17 +1,23 @@
 // The feature engine's index: its tables built from saved keys, and names read back from keys.
 #include "feature_engine.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace chaffinch::features {
 
 void FeatureEngine::open_tables() {
-    std::vector<std::uint64_t> radix(values_.size() + design_.sentences.size());
-    sizes_.resize(radix.size());
-    for (std::size_t c = 0; c < radix.size(); ++c) radix[c] = margins_.radix(sizes_[c] = n_values(c));
+    sizes_.resize(values_.size() + design_.sentences.size());
+    for (std::size_t c = 0; c < sizes_.size(); ++c) sizes_[c] = n_values(c);
+    lay_out_tables();
+}
+
+void FeatureEngine::lay_out_tables() {
+    std::vector<std::uint64_t> radix(sizes_.size());
+    for (std::size_t c = 0; c < radix.size(); ++c) radix[c] = margins_.radix(sizes_[c]);
     tables_.clear();
     for (const Template &t : design_.templates)
-        tables_.emplace_back(t, radix, t.atoms.empty() ? 0 : n_values(t.atoms[0].column));
+        tables_.emplace_back(t, radix, t.atoms.empty() ? 0 : sizes_[t.atoms[0].column]);
 }
 
 // Builds the tables from the state; a key that does not fit its template is an error.
@@ -66,15 +72,27 @@ void FeatureEngine::rebuild_tables() {
                 check_carry(t, s, state_.join_key[j]);
 }
 
-void FeatureEngine::prune(std::span<const std::uint8_t> keep) {
-    std::size_t kept = 0;
+FeatureEngine FeatureEngine::without_features() const {
+    FeatureEngine out(design_);
+    out.points_ = text::CodePoints(points_);
+    out.values_ = values_;
+    out.runs_ = runs_;
+    out.sizes_ = sizes_;
+    return out;
+}
+
+void FeatureEngine::take(const FeatureEngine &whole, std::span<const std::uint8_t> keep) {
+    lay_out_tables();
+    const IndexState &from = whole.state_;
+    const auto kept = static_cast<std::size_t>(std::ranges::count_if(keep, [](std::uint8_t k) { return k != 0; }));
+    state_ = {{}, {}, from.observation_ptr, from.observation_key, from.join_ptr, from.join_key};
+    state_.feature_template.reserve(kept);
+    state_.feature_key.reserve(kept);
     for (std::size_t f = 0; f < keep.size(); ++f)
         if (keep[f]) {
-            state_.feature_template[kept] = state_.feature_template[f];
-            state_.feature_key[kept++] = state_.feature_key[f];
+            state_.feature_template.push_back(from.feature_template[f]);
+            state_.feature_key.push_back(from.feature_key[f]);
         }
-    state_.feature_template.resize(kept);
-    state_.feature_key.resize(kept);
     counts_.clear();
     rebuild_tables();
 }

@@ -18,6 +18,7 @@ TokenRows FeatureEngine::fit(const Tokens &tokens, std::int32_t min_count, std::
     TokenRows rows = count(tokens, threads, observations);
     std::vector<std::vector<std::int32_t>> renumbered;
     freeze(min_count, renumbered);
+    rebuild_tables();
     renumber(renumbered, rows, observations);
     return rows;
 }
@@ -34,8 +35,11 @@ std::vector<std::int64_t> FeatureEngine::rare(std::size_t most) const {
 }
 
 void FeatureEngine::close(std::int32_t min_count) {
-    std::vector<std::vector<std::int32_t>> renumbered;
-    freeze(min_count, renumbered);
+    {
+        std::vector<std::vector<std::int32_t>> renumbered;
+        freeze(min_count, renumbered);
+    }
+    rebuild_tables();
 }
 
 // Gives ids to new runs of capitalised words.
@@ -116,7 +120,7 @@ void FeatureEngine::renumber(const std::vector<std::vector<std::int32_t>> &renum
 
 // Final ids: features in order of falling count (of equal count: by template, then by first sight), so that frequent
 // features lie together; observations likewise, separately for each label template. Features seen fewer than min_count
-// times get no id.
+// times get no id. The tables are empty afterwards, to be built again.
 void FeatureEngine::freeze(std::int32_t min_count, std::vector<std::vector<std::int32_t>> &renumbered) {
     renumbered.assign(tables_.size(), {});
     std::vector<std::vector<std::uint64_t>> keys(tables_.size());
@@ -172,9 +176,6 @@ void FeatureEngine::freeze(std::int32_t min_count, std::vector<std::vector<std::
     }
 
     list_joins();
-    keys = {};
-    counts = {};
-    rebuild_tables();
 }
 
 // The keys of all joins, as the tables have them.

@@ -1,6 +1,8 @@
 // Maps exact 64-bit keys to dense int32 ids, in order of first sight; counts keys while it grows.
 #pragma once
 
+#include "give_back.hpp"
+
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -10,11 +12,13 @@
 namespace chaffinch::features {
 
 // Keys come from one template and are smaller than a known bound, the span. A table with a small span is a plain array;
-// with a large one it uses open addressing with linear probing, at most 70 % full while it grows.
+// with a large one it uses open addressing with linear probing, 35 to 70 % full while it grows. Once its size is known,
+// it is 30 to 60 % full, and 60 % if it is large.
 class KeyTable {
   public:
     static constexpr std::int32_t absent = -1;
     static constexpr std::uint64_t no_key = std::numeric_limits<std::uint64_t>::max();
+    static constexpr std::size_t large = 1 << 18; // keys
 
     // `plain`: store by key even if the span is large, as for a template of one atom.
     KeyTable(std::uint64_t span, bool plain) : span_(span), dense_(plain || span <= (1u << 18)) {
@@ -35,15 +39,14 @@ class KeyTable {
     std::int32_t find_dense(std::uint64_t key) const { return key < span_ ? ids_[key] : absent; }
 
     std::int32_t find_hashed(std::uint64_t key) const {
-        const std::size_t mask = slots_.size() - 1;
-        for (std::size_t i = place(key) & mask;; i = (i + 1) & mask)
+        for (std::size_t i = place(key);; i = after(i))
             if (slots_[i].key == key || slots_[i].key == no_key) return slots_[i].id;
     }
 
     // Prefetches what `find` or `count` will read.
     void prefetch(std::uint64_t key) const {
         if (!dense_)
-            __builtin_prefetch(&slots_[place(key) & (slots_.size() - 1)], 1);
+            __builtin_prefetch(&slots_[place(key)], 1);
         else if (key < span_)
             __builtin_prefetch(&ids_[key], 1);
     }
@@ -65,9 +68,8 @@ class KeyTable {
 
     std::int32_t count_hashed(std::uint64_t key) {
         if (key == no_key) return absent;
-        const std::size_t mask = slots_.size() - 1;
-        std::size_t i = place(key) & mask;
-        for (; slots_[i].key != no_key; i = (i + 1) & mask)
+        std::size_t i = place(key);
+        for (; slots_[i].key != no_key; i = after(i))
             if (slots_[i].key == key) {
                 ++slots_[i].count;
                 return slots_[i].id;
@@ -94,8 +96,8 @@ class KeyTable {
 
     // Replace each id by ids[id]; nothing is counted afterwards.
     void renumber(std::span<const std::int32_t> ids) {
-        keys_ = {};
-        counts_ = {};
+        machine::release(keys_);
+        machine::release(counts_);
         for (std::int32_t &id : ids_)
             if (id != absent) id = ids[id];
         for (Slot &slot : slots_)
@@ -106,7 +108,7 @@ class KeyTable {
     std::pair<std::vector<std::uint64_t>, std::vector<std::int32_t>> drained() {
         if (dense_) {
             size_ = 0;
-            ids_ = {};
+            machine::release(ids_);
             return {std::exchange(keys_, {}), std::exchange(counts_, {})};
         }
         std::pair<std::vector<std::uint64_t>, std::vector<std::int32_t>> out(size_, size_);
@@ -116,7 +118,7 @@ class KeyTable {
                 out.second[slot.id] = slot.count;
             }
         size_ = 0;
-        slots_ = {};
+        machine::release(slots_);
         return out;
     }
 
@@ -131,16 +133,16 @@ class KeyTable {
     // Forget everything, and expect `n` keys to be set.
     void clear(std::size_t n) {
         size_ = 0;
-        keys_ = {};
-        counts_ = {};
+        machine::release(keys_);
+        machine::release(counts_);
         if (dense_) {
             ids_.assign(span_, absent);
             return;
         }
-        std::size_t slots = 64;
-        while (3 * slots < 5 * n) slots *= 2; // at most 60 % full: it will not grow any more
-        slots_ = {};
-        slots_.assign(slots, Slot{no_key, absent, 0});
+        std::size_t slots = 64; // at most 60 % full: it will not grow any more
+        while (3 * slots < 5 * n) slots *= 2;
+        machine::release(slots_);
+        slots_.assign(n < large ? slots : 5 * n / 3 + 1, Slot{no_key, absent, 0});
     }
 
     // Give key this id; false if the key is out of range or has one already. After clear(n), at most n times.
@@ -150,9 +152,8 @@ class KeyTable {
             if (ids_[key] != absent) return false;
             ids_[key] = id;
         } else {
-            const std::size_t mask = slots_.size() - 1;
-            std::size_t i = place(key) & mask;
-            for (; slots_[i].key != no_key; i = (i + 1) & mask)
+            std::size_t i = place(key);
+            for (; slots_[i].key != no_key; i = after(i))
                 if (slots_[i].key == key) return false;
             slots_[i] = {key, id, 0};
         }
@@ -172,20 +173,21 @@ class KeyTable {
         std::int32_t count;
     };
 
-    // Keys are nearly consecutive numbers; a multiplication and a fold spread them over the slots.
-    static std::size_t place(std::uint64_t key) {
+    // Keys are nearly consecutive numbers; a multiplication spreads them, and its upper half is scaled to the slots.
+    std::size_t place(std::uint64_t key) const {
         const std::uint64_t h = key * 0x9e3779b97f4a7c15ULL;
-        return static_cast<std::size_t>(h ^ (h >> 32));
+        return static_cast<std::size_t>((h >> 32) * slots_.size() >> 32);
     }
+
+    std::size_t after(std::size_t i) const { return i + 1 == slots_.size() ? 0 : i + 1; }
 
     void resize(std::size_t n) {
         std::vector<Slot> old(n, Slot{no_key, absent, 0});
         old.swap(slots_);
-        const std::size_t mask = n - 1;
         for (const Slot &slot : old) {
             if (slot.key == no_key) continue;
-            std::size_t i = place(slot.key) & mask;
-            while (slots_[i].key != no_key) i = (i + 1) & mask;
+            std::size_t i = place(slot.key);
+            while (slots_[i].key != no_key) i = after(i);
             slots_[i] = slot;
         }
     }
@@ -196,7 +198,7 @@ class KeyTable {
     std::vector<std::int32_t> ids_;    // dense: [span] id or absent
     std::vector<std::uint64_t> keys_;  // dense: [size] while counting
     std::vector<std::int32_t> counts_; // dense: [size] while counting
-    std::vector<Slot> slots_;          // hashed: [power of two]
+    std::vector<Slot> slots_;          // hashed
 };
 
 } // namespace chaffinch::features

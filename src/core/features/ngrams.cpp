@@ -344,7 +344,9 @@ class Counter {
             out_.totals.push_back(totals_[id]);
             out_.documents.push_back(static_cast<std::int32_t>(documents_[id]));
         }
-        flags_ = {}, totals_ = {}, documents_ = {};
+        machine::release(flags_);
+        machine::release(totals_);
+        machine::release(documents_);
     }
 
     NGramRows rows() {
@@ -372,7 +374,9 @@ class Counter {
                         features.push_back(out_.trie.features[static_cast<std::size_t>(level.nodes[k])]);
                 add_row(features, scratch, rule_.presence, out);
             }
-            ids = {}, at = {}, between_[b] = {};
+            machine::release(ids);
+            machine::release(at);
+            machine::release(between_[b]);
             return out;
         });
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdlib> // defines __GLIBC__
+#include <vector>
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -15,5 +16,8 @@ inline void give_back_memory() {
     malloc_trim(0);
 #endif
 }
+
+// Frees the memory of v; `v = {}` would clear v and keep its memory.
+template <class T> void release(std::vector<T> &v) { std::vector<T>().swap(v); }
 
 } // namespace chaffinch::machine

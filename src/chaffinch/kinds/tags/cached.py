@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from chaffinch.cache import Cache
 from chaffinch.cache.sentences import TOKENS
 from chaffinch.estimators import Tagger
 from chaffinch.estimators.streams import CHECKPOINT, SENTENCES, fill_cache
+from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.kinds.caching import corpus_blocks, source_of
 from chaffinch.kinds.kind import Kind
-from chaffinch.kinds.requests import Needs
+from chaffinch.kinds.needs import Growth, Needs
 from chaffinch.progress import Listener
 from chaffinch.recipes import TAGGERS
 from chaffinch.recipes.crf_blocks import KEPT_BYTES, MIXED, MOST_WEIGHT_BYTES
@@ -23,55 +25,67 @@ from chaffinch.recipes.perceptron import MiraTagger, StructuredPerceptron
 from chaffinch.recipes.perceptron_blocks import TABLES
 from chaffinch.text.table import TokenTable, concatenated
 
-TRIAL: Any = Crf(
-    optimiser="fast", passes=1, min_weight=0.0
-)  # shows how features grow and how long a pass takes
+TRIAL: Any = Crf(optimiser="fast", passes=1, min_weight=0.0)  # shows how long a pass takes
 # Of training in memory, besides the weights: features, labels and the duals of a CRF.
 BYTES_PER_TOKEN, ONLINE_BYTES_PER_TOKEN = 1_000, 300
-BYTES_PER_ROW = 160  # of a token's features
-INDEXED = 38  # bytes of a feature in the index
-COPIED = 2  # the tables of a perceptron are in the core and outside it
+OF_TOKEN = 24  # bytes of a token besides the ids of its features: bounds, label, columns
+INDEXED = 44  # bytes of a feature in the index
 ONLINE_TABLES = 4  # of a perceptron in memory: weights, their sums, the average, and the scorer's weights
-MOST_DROPPED = 64  # the largest count in the shares of features that repeat
+CACHED_TABLES = 3.5  # from a cache: weights, their sums, the average; the model, whose rows have no padding
+MOST_DROPPED = 64  # the largest count of a feature that may be left out
+HELD_OUT = 2  # times the rows of held-out sentences, for their own features and weights
+SLOWER = 1.3  # how much longer a pass takes over the tables of all features than over those of the sample
+READ = 3e-6  # CPU seconds to read a token, write it to the cache and find the labels
 
 
 def needs_of_sentences(
     corpora: Sequence[TokenTable], recipe: str | None = None, features: Any = None
 ) -> Needs | None:
-    """Estimate from two short trainings how features grow with the data.
+    """Estimate from a short training how long a pass takes, and from parts of the sample how features grow.
 
     recipe, features: the requested ones. A recipe that is not trained from a cache is estimated as a CRF.
     """
     if len(corpora) < 2:
         return None
-    half, whole = (concatenated(list(part)) for part in (corpora[: len(corpora) // 2], corpora))
+    whole = concatenated(list(corpora))
     trial, passes, online = TRIAL, SGD_PASSES, False
     asked = None if recipe is None else TAGGERS.by_name(recipe).config()
     if isinstance(asked, StructuredPerceptron | MiraTagger):
         trial, passes, online = replace(asked, epochs=1), asked.epochs, True
-    models: list[Any] = [
-        Tagger(trial, features=features, folds=0, threads=1).fit(part).model_ for part in (half, whole)
-    ]
-    fewer, more = (model.encoder.n_features for model in models)
-    growth = np.log(max(more, 2) / max(fewer, 1)) / np.log(whole.n_tokens / max(half.n_tokens, 1))
-    Y = len(models[1].labels.inner)
-    table = 4 * CrfLayout(1, Y).S
-    row = table * (COPIED * TABLES if online else 1)
-    counts = models[1].encoder.features.counts()
+    began = process_time()
+    model: Any = Tagger(trial, features=features, folds=0, threads=1).fit(whole).model_
+    trained = process_time() - began
+    found, columns = model.encoder.features, model.encoder.columns
+    sizes, counts, took = [], [], 0.0
+    for n in (len(corpora) // 4, len(corpora) // 2, len(corpora)):
+        if n > 0:
+            began = process_time()
+            part = concatenated(list(corpora[:n]))
+            encoder = FeatureEncoder(
+                found.features, min_count=found.min_count, language=found.language, threads=1
+            )
+            encoder.fit(replace(part, columns={name: part.columns[name] for name in columns}))
+            sizes.append(part.n_tokens)
+            counts.append(encoder.n_features)
+            took = process_time() - began
+    per_token = int(found.counts().sum(dtype=np.int64)) / whole.n_tokens
+    row = 4 * per_token + OF_TOKEN
+    table = 4 * CrfLayout(1, len(model.labels.inner)).S
     return Needs(
         memory=(ONLINE_BYTES_PER_TOKEN if online else BYTES_PER_TOKEN) * whole.n_tokens,
-        features=more,
-        growth=float(np.clip(growth, 0.0, 1.0)),
-        weight_bytes=row,
-        most=MOST_WEIGHT_BYTES * (COPIED if online else 1),
-        blocks=3 * MIXED * TOKENS * BYTES_PER_ROW + KEPT_BYTES,  # a mixture, the next one and its pieces
-        as_blocks=3 * BYTES_PER_ROW * whole.n_tokens,
-        passes=passes / 1.5,
+        growth=Growth.of(sizes, counts),
+        weight_bytes=int(table * CACHED_TABLES) if online else table,
+        most=int(MOST_WEIGHT_BYTES * CACHED_TABLES / TABLES) if online else MOST_WEIGHT_BYTES,
+        blocks=int((MIXED + 2) * TOKENS * row) + KEPT_BYTES,  # a mixture, and blocks on their way into it
+        ahead=int(MIXED * TOKENS * row),
+        as_blocks=2 * row * whole.n_tokens,
+        once=took + READ * whole.n_tokens,
+        each_pass=SLOWER * max(trained - took, 0.0) + took / 2,  # rows are looked up again, but not counted
+        passes=passes,
         index_bytes=INDEXED,
         in_memory=table * ONLINE_TABLES + INDEXED if online else None,
-        repeated=tuple(float(np.mean(counts >= c)) for c in range(1, MOST_DROPPED + 1))
-        if len(counts)
-        else (),
+        most_dropped=MOST_DROPPED,
+        held_out=HELD_OUT * row * whole.n_tokens,
     )
 
 

@@ -24,7 +24,8 @@ from chaffinch.evaluate.tag_outputs import TagOutputs, tag_gain
 from chaffinch.files import STDIO, display_name, is_stream, writing, writing_text
 from chaffinch.kinds.corpora import Corpus, taken
 from chaffinch.kinds.kind import Contents, Kind
-from chaffinch.kinds.requests import ExplainRequest, Needs, PredictRequest, TrainRequest
+from chaffinch.kinds.needs import Needs
+from chaffinch.kinds.requests import ExplainRequest, PredictRequest, TrainRequest
 from chaffinch.kinds.tags.cached import fit_cached_sentences, needs_of_sentences
 from chaffinch.kinds.tags.contents import tagger_contents
 from chaffinch.kinds.tags.output import (

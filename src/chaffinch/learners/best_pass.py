@@ -1,0 +1,141 @@
+"""The best pass on held-out data: its model, in memory or in a file, and how many passes were worse since."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import ModelFileError
+from chaffinch.files import writing
+from chaffinch.learners.problem import Pass, State
+from chaffinch.progress import Progress
+from chaffinch.scorers import Layout, Linear
+
+BEST = ".best"  # what the name of the file ends in
+HISTORY = "history"  # the section of a checkpoint with the scores of all passes so far
+
+
+@dataclass
+class BestInMemory:
+    """The model of the best pass.
+
+    number: of the pass; None: none was scored
+    since:  passes after it
+    made:   the model; None: that of the last pass
+    """
+
+    number: int | None = field(default=None, init=False)
+    since: int = field(default=0, init=False)
+    _score: float = field(default=-np.inf, init=False)
+    made: Any = field(default=None, init=False, repr=False)
+
+    def model(self, one: Pass) -> Any:
+        """The model of a pass, to be scored."""
+        assert one.model is not None
+        return one.model()
+
+    def compare(self, one: Pass, made: Any, score: float) -> None:
+        """Keep the model of a pass if its score is the highest."""
+        self.since += 1
+        if self.number is None or score > self._score:
+            self.number, self._score, self.since = one.number, score, 0
+            self.keep(one, made)
+
+    def keep(self, _: Pass, made: Any) -> None:
+        """Keep a model instead of the last one."""
+        self.made = made
+
+    def in_file(self, _: Pass) -> bool:
+        """Whether the model is in a file at the end of a training, with its last pass."""
+        return False
+
+    def read(self) -> Any:
+        """The model in the file."""
+        raise NotImplementedError
+
+    def packed(self, _: Sequence[Progress]) -> State:
+        """What a checkpoint holds of it: nothing."""
+        return {}
+
+    def restored(self, _: State | None) -> list[Progress]:
+        """The passes before a checkpoint: unknown."""
+        return []
+
+    def remove(self) -> None:
+        """Free what is held outside memory."""
+
+
+@dataclass
+class BestInFile(BestInMemory):
+    """The weights of the best pass in a file, since a second table may not fit in memory.
+
+    A checkpoint holds the scores of all passes so far, so that a training that continues from it keeps the same pass.
+    """
+
+    path: Path
+    layout: Layout
+    _digest: str = field(default="", init=False)
+
+    def model(self, one: Pass) -> Any:
+        """The model of a pass without a copy, if it can be had."""
+        return super().model(one) if one.here is None else one.here()
+
+    def keep(self, one: Pass, made: Linear) -> None:
+        """Write the weights to the file; those of the last pass stay in memory."""
+        if one.number == one.total:
+            return
+        self._digest = _checksum(made.w)
+        with writing(self.path) as stream:
+            stream.write(made.w.view(np.uint8).data)
+
+    def in_file(self, last: Pass) -> bool:
+        """Whether an earlier pass than the last is the best."""
+        return self.number not in (None, last.number)
+
+    def packed(self, history: Sequence[Progress]) -> State:
+        """The scores of all passes and the checksum of the file."""
+        passes = [[p.done, p.total, dict(p.scores)] for p in history]
+        text = json.dumps({"passes": passes, "digest": self._digest})
+        return {HISTORY: np.frombuffer(text.encode(), np.uint8)}
+
+    def restored(self, state: State | None) -> list[Progress]:
+        """The passes before a checkpoint."""
+        if state is None or HISTORY not in state:
+            return []
+        found: Any = json.loads(np.asarray(state[HISTORY]).tobytes())
+        history = [Progress("pass", done, total, scores) for done, total, scores in found["passes"]]
+        for p in history:
+            self.since += 1
+            if "dev" in p.scores and (self.number is None or p.scores["dev"] > self._score):
+                self.number, self._score, self.since = p.done, p.scores["dev"], 0
+        self._digest = str(found["digest"])
+        return history
+
+    def remove(self) -> None:
+        """Remove the file."""
+        self.path.unlink(missing_ok=True)
+
+    def read(self) -> Linear:
+        """The weights in the file."""
+        try:
+            w = np.fromfile(self.path, np.float32)
+        except OSError as e:
+            raise ModelFileError(
+                f"{self.path}: the weights of the best pass cannot be read: {e.strerror}; remove the checkpoint beside "
+                "them to train again"
+            ) from None
+        if _checksum(w) != self._digest:
+            raise ModelFileError(
+                f"{self.path}: is damaged: the weights of the best pass do not match their checksum; remove the "
+                "checkpoint beside them to train again"
+            )
+        return Linear(self.layout, w)
+
+
+def _checksum(w: NDArray[np.float32]) -> str:
+    return hashlib.blake2b(w.view(np.uint8).data, digest_size=16).hexdigest()
