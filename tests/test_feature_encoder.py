@@ -290,3 +290,17 @@ def test_the_default_features_of_a_treebank_leave_its_other_gold_columns_alone()
         whole = PRESETS["default"](["w", *(name for name in gold if name != label), "y"])
         assert not [t for t in whole if any(name in t for name in gold)]
     assert any(t.startswith("xpos[") for t in PRESETS["default"](["w", "xpos", "y"]))  # chosen by --columns
+
+
+def test_an_index_holds_no_memory_of_the_features_that_were_only_counted() -> None:
+    rng = np.random.default_rng(0)
+    words = [f"w{k}" for k in rng.integers(0, 700, 20_000)]
+    encoder = FeatureEncoder(["w[0]|w[1]"], min_count=2, threads=1)
+    encoder.fit(TokenTable.from_lists({"w": [words]}))
+    assert 20 < encoder.n_features < 1_000  # of about 20,000 that were counted
+    assert encoder._engine is not None
+    assert encoder._engine.index_bytes < 70 * encoder.n_features
+    few = encoder.pruned(np.arange(encoder.n_features) < 10)
+    assert few._engine is not None
+    assert few._engine.index_bytes < 2_000
+    assert few.names(np.arange(10)) == encoder.names(np.arange(10))
