@@ -12,8 +12,8 @@ namespace {
 constexpr std::int64_t least_columns = 8; // positions; shorter sentences do not pay for the columns of W
 
 template <class Real>
-CHAFFINCH_INLINE std::int64_t climb(MaxProgramme<Real>& p, const ChainSentence<Real>& x) {
-    p.lift(x);
+CHAFFINCH_INLINE std::int64_t climb(MaxProgramme<Real>& p, const ChainSentence<Real>& x, bool ends) {
+    p.lift(x, ends);
     return p.forward(x);
 }
 
@@ -43,8 +43,10 @@ CHAFFINCH_INLINE void read_max_marginals(MaxProgramme<Real>& p, const ChainSente
 } // namespace
 
 // Plain functions, so that each can be cloned for the machine's vectors.
-CHAFFINCH_HOT std::int64_t max_forward(MaxProgramme<float>& p, const ChainSentence<float>& x) { return climb(p, x); }
-std::int64_t max_forward(MaxProgramme<double>& p, const ChainSentence<double>& x) { return climb(p, x); }
+CHAFFINCH_HOT std::int64_t max_forward(MaxProgramme<float>& p, const ChainSentence<float>& x, bool ends) {
+    return climb(p, x, ends);
+}
+std::int64_t max_forward(MaxProgramme<double>& p, const ChainSentence<double>& x, bool ends) { return climb(p, x, ends); }
 CHAFFINCH_HOT void max_trace(MaxProgramme<float>& p, std::int64_t last, std::int32_t* labels) { trace_columns(p, last, labels); }
 void max_trace(MaxProgramme<double>& p, std::int64_t last, std::int32_t* labels) { trace_columns(p, last, labels); }
 
@@ -52,11 +54,7 @@ using Blocks = std::int64_t*; // [N]
 CHAFFINCH_HOT void max_lockstep(Lockstep<float> p, const ChainSentence<float>* x, std::int64_t N, Blocks blocked) {
     climb_in_lockstep(p, x, N, blocked);
 }
-void max_lockstep(Lockstep<double> p, const ChainSentence<double>* x, std::int64_t N, Blocks blocked) {
-    climb_in_lockstep(p, x, N, blocked);
-}
 CHAFFINCH_HOT void max_lockstep_trace(Lockstep<float> p, std::int32_t* const* labels) { trace_in_lockstep(p, labels); }
-void max_lockstep_trace(Lockstep<double> p, std::int32_t* const* labels) { trace_in_lockstep(p, labels); }
 
 template <class Real> ChainViterbi<Real>::ChainViterbi() : state_(std::make_unique<State>()) {}
 template <class Real> ChainViterbi<Real>::~ChainViterbi() = default;
@@ -73,8 +71,10 @@ template <class Real> Found ChainViterbi<Real>::operator()(const ChainSentence<R
     auto& p = state_->programme;
     Found found;
     std::int64_t blocked = 0;
-    MaxProgramme<Real>* const one = &p;
-    if (state_->narrow(x)) machine::may_throw([&] { max_lockstep(&one, &x, 1, &blocked); });
+    if constexpr (State::has_lockstep) {
+        MaxProgramme<Real>* const one = &p;
+        if (state_->narrow(x)) machine::may_throw([&] { max_lockstep(&one, &x, 1, &blocked); });
+    }
     if (blocked >= 0) found.blocked = state_->climbed(x);
     if (found.blocked >= 0) return found;
     const ChainState last = best_last(p);
@@ -90,20 +90,22 @@ template <class Real> Found ChainViterbi<Real>::operator()(const ChainSentence<R
 
 template <class Real>
 void ChainViterbi<Real>::two(const ChainSentence<Real> (&x)[2], std::int32_t* const (&labels)[2], Found (&found)[2]) {
-    State& s = *state_;
-    std::int64_t blocked[2] = {0, 0};
-    MaxProgramme<Real>* const p[] = {&s.programme, &s.other};
-    if (s.narrow(x[0]) && s.narrow(x[1])) {
-        if (!s.other_prepared) s.other.prepare(s.potentials), s.other_prepared = true;
-        machine::may_throw([&] { max_lockstep(p, x, 2, blocked); });
+    if constexpr (State::has_lockstep) {
+        State& s = *state_;
+        std::int64_t blocked[2] = {0, 0};
+        MaxProgramme<Real>* const p[] = {&s.programme, &s.other};
+        if (s.narrow(x[0]) && s.narrow(x[1])) {
+            if (!s.other_prepared) s.other.prepare(s.potentials), s.other_prepared = true;
+            machine::may_throw([&] { max_lockstep(p, x, 2, blocked); });
+        }
+        if (blocked[0] < 0 && blocked[1] < 0) {
+            if (!s.programme.is_transposed()) s.programme.transpose();
+            max_lockstep_trace(p, labels);
+            for (std::size_t n = 0; n < 2; ++n) found[n] = {path_score(*p[n], x[n], labels[n]), -1};
+            return;
+        }
     }
-    if (blocked[0] >= 0 || blocked[1] >= 0) {
-        for (std::size_t n = 0; n < 2; ++n) found[n] = (*this)(x[n], labels[n]);
-        return;
-    }
-    if (!s.programme.is_transposed()) s.programme.transpose();
-    max_lockstep_trace(p, labels);
-    for (std::size_t n = 0; n < 2; ++n) found[n] = {path_score(*p[n], x[n], labels[n]), -1};
+    for (std::size_t n = 0; n < 2; ++n) found[n] = (*this)(x[n], labels[n]);
 }
 
 template <class Real> Found ChainViterbi<Real>::max_marginals(const ChainSentence<Real>& x, Real* out) {

@@ -15,8 +15,8 @@ inline constexpr std::int64_t most_lockstep_packs = 4; // of a row: see chain_lo
 
 template <class Real> using MaxProgramme = ChainProgramme<MaxPlus<Real>>;
 
-std::int64_t max_forward(MaxProgramme<float>& p, const ChainSentence<float>& x);
-std::int64_t max_forward(MaxProgramme<double>& p, const ChainSentence<double>& x);
+std::int64_t max_forward(MaxProgramme<float>& p, const ChainSentence<float>& x, bool ends);
+std::int64_t max_forward(MaxProgramme<double>& p, const ChainSentence<double>& x, bool ends);
 void max_trace(MaxProgramme<float>& p, std::int64_t last, std::int32_t* labels);
 void max_trace(MaxProgramme<double>& p, std::int64_t last, std::int32_t* labels);
 
@@ -30,17 +30,17 @@ template <class Real> struct ChainViterbi<Real>::State {
     ChainPotentials<Real> potentials;
     bool other_prepared = false;
 
-    // Whether lockstep can do it: first order, no potentials by position, rows that fit in registers.
+    // Whether lockstep can do it: first order, no potentials by position, rows that fit in registers. Rows of doubles do not.
+    static constexpr bool has_lockstep = sizeof(Real) == 4;
     bool narrow(const ChainSentence<Real>& x) const {
         return !programme.second() && !x.pairs && programme.S <= most_lockstep_packs * machine::lanes;
     }
 
     // Runs the forward pass; returns Found.blocked.
     std::int64_t climbed(const ChainSentence<Real>& x) {
-        const std::int64_t blocked = machine::may_throw([&] { return max_forward(programme, x); });
-        if (blocked != x.T - 1) return blocked;
-        programme.lift(x, false);
-        return programme.forward(x) < 0 ? x.T : blocked;
+        const auto reached = [&](bool ends) { return machine::may_throw([&] { return max_forward(programme, x, ends); }); };
+        const std::int64_t blocked = reached(true);
+        return blocked == x.T - 1 && reached(false) < 0 ? x.T : blocked;
     }
 };
 
