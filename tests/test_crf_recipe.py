@@ -407,7 +407,8 @@ def test_conll2000_reaches_the_f1_and_the_optimum_that_crfsuite_reaches(data):
     from chaffinch.recipes.encoding import InnerLabels
 
     train, test = read_table(data / "conll2000/train.tsv"), read_table(data / "conll2000/test.tsv")
-    model = Tagger(Crf(optimiser="fast", c2=1.0, inside="as given"), features="chunking19", seed=1).fit(train)
+    fast = Crf(optimiser="fast", c2=1.0, inside="as given")
+    model = Tagger(fast, features="chunking19", folds=0, seed=1).fit(train)
     found = score_tags(test.lists("y"), model.predict(test))
     assert found.span.micro.f1 >= 0.936
 

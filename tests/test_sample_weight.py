@@ -70,7 +70,7 @@ def test_smo_on_marginals_reaches_it_too():
     weighted, repeated = counted(chain_problem())
     scorer = ChainSmo(C=C, epochs=80, tolerance=2e-3).fit(weighted)
     reached = primal(enumerated_planes(repeated), scorer.w.astype(np.float64), C)
-    assert reached <= optimum(repeated, C) * (1 + 2e-3 + 1e-4)
+    assert reached <= repeated_optimum(chain_problem) * (1 + 2e-3 + 1e-4)
 
 
 @pytest.mark.parametrize("learner", [MaximumLikelihood(tolerance=1e-9), ExpectedLoss(l2=1.0, tolerance=1e-9)])
