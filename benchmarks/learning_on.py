@@ -1,18 +1,14 @@
 """Learning on: the cost of a correction, whether it is right afterwards, and the other answers it changes.
 
-    python -m benchmarks.learning_on [--loaded] [--recipe=NAME ...] [--corrections=N]
-        [ingredients|conll2000|20news|topics] [SIZE ...]
-
---loaded: the model comes from a file, so it has only its weights.
---recipe: a recipe's name, or default for the choice without a setting.
+    python -m benchmarks.learning_on CORPUS SIZE [SIZE ...] [--loaded] [--recipe NAME] [--corrections N]
 
 For each size: a model of that number of sentences (documents); then corrections of held-out ones that it gets wrong,
 each applied ten times, on copies of the same model. Also: ten parts learnt one after the other against one training on
 all, and a correction that was learnt before. CPU seconds of one thread.
 """
 
+import argparse
 import copy
-import sys
 import time
 from typing import Any
 
@@ -21,6 +17,7 @@ import numpy as np
 from benchmarks.corpora import corpus
 from benchmarks.defaults_documents import CORPORA, cut
 
+TAGGED = {"ingredients": "ingredients/{}.tsv.gz", "conll2000": "conll2000/{}.tsv"}
 CORRECTIONS = 5
 WATCHED = 2500
 
@@ -28,8 +25,7 @@ WATCHED = 2500
 def sentences(name: str) -> tuple[Any, Any]:
     from chaffinch.corpus import read_table
 
-    path = {"ingredients": "ingredients/{}.tsv.gz", "conll2000": "conll2000/{}.tsv"}[name]
-    train, test = (read_table(corpus(path.format(part))) for part in ("train", "test"))
+    train, test = (read_table(corpus(TAGGED[name].format(part))) for part in ("train", "test"))
     return train, test.of_sentences(np.arange(test.n_sentences) < WATCHED)
 
 
@@ -116,13 +112,28 @@ class Texts:
         return float(model.score(*self.held))
 
 
-def main(wanted: list[str]) -> None:
-    loaded = "--loaded" in wanted
-    recipes = [one.removeprefix("--recipe=") for one in wanted if one.startswith("--recipe=")] or [None]
-    given = [int(one.split("=")[1]) for one in wanted if one.startswith("--corrections=")]
-    corrections = given[0] if given else CORRECTIONS
-    wanted = [one for one in wanted if not one.startswith("--")]
-    name, sizes = wanted[0], [int(n) for n in wanted[1:]]
+def arguments(given: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("corpus", choices=[*TAGGED, *CORPORA])
+    parser.add_argument(
+        "sizes", nargs="+", type=int, metavar="SIZE", help="sentences or documents to train on"
+    )
+    parser.add_argument(
+        "--loaded", action="store_true", help="the model comes from a file: it has only weights"
+    )
+    parser.add_argument(
+        "--recipe", action="append", help="a recipe, or default for the choice without a setting; repeatable"
+    )
+    parser.add_argument("--corrections", type=int, default=CORRECTIONS, help="number of corrections")
+    return parser.parse_args(given)
+
+
+def main() -> None:
+    asked = arguments()
+    name, sizes, loaded, corrections = asked.corpus, asked.sizes, asked.loaded, asked.corrections
+    recipes = asked.recipe or [None]
     print(
         "| corpus | size | training s | correction s | ten times s | worst fall | right | changed % | taught twice |"
         " ten parts | all at once |\n|---|---|---|---|---|---|---|---|---|---|---|"
@@ -166,4 +177,4 @@ def main(wanted: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from benchmarks import corpora, harness, record
+from benchmarks import corpora, harness, learning_on, record
 from benchmarks.benchmark import Benchmark, Contender
 from benchmarks.document_draws import best_on_dev, drawn, mean_and_error
 from benchmarks.harness import Result, declared, in_fresh_process, run
@@ -252,3 +252,16 @@ def test_draws_have_a_mean_with_its_standard_error_and_the_best_is_chosen_on_dev
     assert mean_and_error([1.0, 3.0]) == (2.0, 1.0)
     assert mean_and_error([2.0, 2.0, 5.0, 3.0])[1] == pytest.approx(statistics.stdev([2, 2, 5, 3]) / 2)
     assert best_on_dev({"a": (70.0, 60.0), "b": (80.0, 50.0), "c": (80.0, 90.0)}) == ("b", 50.0)
+
+
+def test_learning_on_says_which_arguments_it_needs(capsys):
+    with pytest.raises(SystemExit):
+        learning_on.arguments([])
+    assert "required: corpus, SIZE" in capsys.readouterr().err
+    asked = learning_on.arguments(["conll2000", "2000", "8900", "--recipe=crf", "--loaded"])
+    assert (asked.corpus, asked.sizes, asked.recipe, asked.loaded) == (
+        "conll2000",
+        [2000, 8900],
+        ["crf"],
+        True,
+    )

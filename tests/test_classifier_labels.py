@@ -9,8 +9,9 @@ import pytest
 from sklearn.metrics import accuracy_score, f1_score
 
 import chaffinch
-from chaffinch import Classifier, ConfigError, DataError, lab, samples
+from chaffinch import Classifier, ConfigError, DataError, Tagger, lab, samples
 from chaffinch.corpus import read, write
+from chaffinch.errors import DataWarning
 from chaffinch.evaluate import LabelSets, score_label_sets
 from chaffinch.lab import Source, bench
 from chaffinch.learners.choice_gradient import ChoiceSgd
@@ -215,3 +216,16 @@ def test_class_weights_are_a_setting_of_experiments(run: Runner):  # noqa: F811
         for flags in ("", "--class-weight 0=50")
     )
     assert plain != heavy
+
+
+def test_a_number_among_strings_and_an_empty_label_are_named_by_row() -> None:
+    texts = ["good film", "bad film", "nice", "awful"] * 3
+    with pytest.warns(
+        DataWarning, match="documents 2, 4, 6 and 3 more: expected a string .* found 1, .* read as '1'"
+    ):
+        model = Classifier("perceptron").fit(texts, ["x", 1] * 6)
+    assert model.classes_.tolist() == ["1", "x"]
+    with pytest.warns(DataWarning, match="document 12: the label is the empty string"):
+        Classifier("perceptron").fit(texts, [*["x", "y"] * 5, "x", ""])
+    with pytest.warns(DataWarning, match="sentences 2, 3: a label is the empty string"):
+        Tagger("perceptron").fit([["a", "b"], ["b", "a"], ["a"]], [["X", "Y"], ["", "X"], [""]])

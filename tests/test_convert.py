@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from chaffinch import corpus
 from chaffinch.corpus.conversion import convert
 from chaffinch.errors import ConfigError, DataError
+from chaffinch.kinds import KINDS
+from chaffinch.kinds.kind import Kind
 from chaffinch.text.document import Document, Span
 from commandline import Runner, run
 from documents import spanned, trees, words
@@ -375,4 +377,13 @@ def test_a_source_without_documents_is_refused_since_nothing_could_be_read_again
     (tmp_path / name).write_text(content)
     with pytest.raises(DataError, match=rf"{name}: has no document"):
         convert(tmp_path / name, tmp_path / "out.jsonl")
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if not kind.detected], ids=lambda kind: kind.plural)
+def test_files_of_a_kind_that_are_no_corpora_are_refused_by_that_name(
+    tmp_path: Path, kind: Kind, run: Runner
+) -> None:
+    found = run("convert", kind.write_example(tmp_path), tmp_path / "out.jsonl")
+    assert f"holds {kind.plural}, which no format of a corpus has" in found.err
     assert not (tmp_path / "out.jsonl").exists()

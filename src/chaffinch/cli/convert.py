@@ -1,5 +1,6 @@
 """chaffinch convert."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -8,7 +9,7 @@ from chaffinch.cli.console import err, print_json
 from chaffinch.cli.flags import with_knobs
 from chaffinch.corpus import FORMATS
 from chaffinch.corpus.fitting import Tokeniser
-from chaffinch.errors import ConfigError
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import STDIO
 from chaffinch.knobs import Panel
 from chaffinch.text.alignment import Choice
@@ -65,20 +66,37 @@ def command(
         raise ConfigError(
             "--json prints its report on standard output; write the corpus to a file instead of '-'"
         )
-    made = convert(
-        source,
-        target,
-        from_format=from_format,
-        to_format=to_format,
-        scheme=scheme,
-        misaligned=misaligned,
-        tokeniser=tokeniser,
-        force=force,
-        **settings,
-    )
+    try:
+        made = convert(
+            source,
+            target,
+            from_format=from_format,
+            to_format=to_format,
+            scheme=scheme,
+            misaligned=misaligned,
+            tokeniser=tokeniser,
+            force=force,
+            **settings,
+        )
+    except DataError:
+        _refuse_own_files(source, from_format)
+        raise
     if json:
         print_json(made.as_dict() | {"output": target})
         return
     err.print(f"{made.documents} documents: {made.source} to {made.target}", markup=False, soft_wrap=True)
     for loss in made.losses:
         err.print(f"  {loss}", markup=False, soft_wrap=True)
+
+
+def _refuse_own_files(source: str, format: str | None) -> None:
+    """Raise if the file is of a kind whose files are not corpora."""
+    from chaffinch.kinds import KINDS
+
+    path = Path(source)
+    for kind in KINDS:
+        if not kind.detected and path.is_file() and kind.holds(path, format):
+            raise DataError(
+                f"{source}: holds {kind.plural}, which no format of a corpus has; the other commands read the file "
+                "as it is"
+            ) from None

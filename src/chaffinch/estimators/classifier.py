@@ -22,6 +22,7 @@ from chaffinch.estimators.documents import (
     merged,
     numbers_of,
     objects_of,
+    say_empty,
     texts_of,
 )
 from chaffinch.estimators.learnt import Lessons
@@ -281,6 +282,7 @@ class Classifier(DocumentLearning):
                 "numbers beside the documents need texts as documents; join matrices into one instead"
             )
         _say_look_alikes(labels)
+        say_empty(labels)
         importance = importance_of(sample_weight, self.class_weight, labels, len(documents))
         if (importance <= 0).any():
             documents, labels, beside, importance = counting(documents, labels, beside, importance)

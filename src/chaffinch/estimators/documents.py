@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import modelfile
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators.inputs import (
     frame_columns,
     holds_text,
     is_frame,
     is_missing,
     listed,
+    numbered,
     numbers_column,
     refuse_missing,
 )
@@ -139,6 +140,7 @@ def labels_of(y: Any) -> DocumentLabels:
             return _distributions(y)
         if any(isinstance(one, (list, tuple, set, frozenset, np.ndarray)) for one in y):
             return _indicator(np.asarray(y)) if _is_table(y) else _label_lists(y)
+        _say_converted(y)
     array = np.asarray(y)
     if array.ndim == 2 and array.shape[1] == 1:
         _warn_about_column()
@@ -148,6 +150,31 @@ def labels_of(y: Any) -> DocumentLabels:
     if array.ndim != 1:
         raise DataError(f"y should be a 1d array of labels, got an array of shape {array.shape} instead.")
     return _single(array)
+
+
+def _say_converted(y: Any) -> None:
+    """Name the labels that become strings because others are strings."""
+    if any(isinstance(one, str) for one in y):
+        found = [n for n, one in enumerate(y, 1) if not isinstance(one, str)]
+        if found:
+            one = y[found[0] - 1]
+            warn_about_data(
+                f"{numbered('document', found)}: expected a string as the label, as of other documents, found {one!r}, "
+                f"which is read as {str(one)!r}; give labels of one type"
+            )
+
+
+def say_empty(labels: DocumentLabels) -> None:
+    """Name the documents whose label is the empty string."""
+    empty = (
+        np.flatnonzero(labels.classes == "") if labels.classes.dtype.kind == "U" else np.zeros(0, np.int64)
+    )
+    if len(empty):
+        has = labels.ids == empty[0]
+        found = np.unique(np.repeat(np.arange(1, len(labels.ptr)), np.diff(labels.ptr))[has]).tolist()
+        warn_about_data(
+            f"{numbered('document', found)}: the label is the empty string, which is learned as a label like any other"
+        )
 
 
 def importance_of(

@@ -130,3 +130,14 @@ def sample_weights(given: SampleWeight, N: int, examples: str) -> NDArray[np.flo
 def counting(weight: NDArray[np.float32] | None) -> NDArray[np.int64] | None:
     """The examples with weight above 0, if some have weight 0; otherwise None: all count."""
     return None if weight is None or weight.all() else np.flatnonzero(weight)
+
+
+def numbered(noun: str, rows: Sequence[int]) -> str:
+    """The first of some rows by number, and how many others there are.
+
+    >>> numbered("document", [3]), numbered("sentence", [1, 2, 5, 7])
+    ('document 3', 'sentences 1, 2, 5 and 1 more')
+    """
+    shown = ", ".join(f"{n:,}" for n in rows[:3])
+    more = f" and {len(rows) - 3:,} more" if len(rows) > 3 else ""
+    return f"{noun}{'s' if len(rows) > 1 else ''} {shown}{more}"

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from chaffinch import modelfile
 from chaffinch.cache import Cache
 from chaffinch.defaults.tags import TaggingPlan, choose
 from chaffinch.errors import ConfigError, warn_about_data
-from chaffinch.estimators.inputs import SampleWeight, counting
+from chaffinch.estimators.inputs import SampleWeight, counting, numbered
 from chaffinch.estimators.sentences import (
     UNKNOWN,
     Sentences,
@@ -174,6 +176,7 @@ class Tagger(TagLearning):
         given = None if y is None else given_labels(y)
         train = labelled(X, None if given is None else given.y)
         _say_doubts(train.columns[LABEL].types)
+        _say_empty(train)
         columns = [name for name in train.names if name != LABEL]
         rules = _checked_rules(self.rules, train)
         weight = sentence_weights(train.weight if sample_weight is None else sample_weight, train)
@@ -267,6 +270,19 @@ def _say_doubts(labels: Sequence[str]) -> None:
     for doubt in (scheme_doubt(known), look_alike_remark(known)):
         if doubt is not None:
             warn_about_data(doubt)
+
+
+def _say_empty(table: TokenTable) -> None:
+    """Name the sentences that have the empty string as a label."""
+    column = table.columns[LABEL]
+    if "" in column.types:
+        tokens = np.flatnonzero(column.ids == list(column.types).index(""))
+        found = np.unique(np.searchsorted(table.ptr, tokens, side="right"))
+        if len(found):
+            warn_about_data(
+                f"{numbered('sentence', found.tolist())}: a label is the empty string, which is learned as a label "
+                "like any other"
+            )
 
 
 def _calibration_folds(given: int | None, plan: TaggingPlan) -> int | None:
