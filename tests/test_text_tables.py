@@ -56,6 +56,29 @@ def test_cells_are_those_of_the_reader_of_python_or_nothing(rows, sign, quoted_c
         assert found == [list(cells) for cells in zip(*table, strict=True)]
 
 
+@given(st.text(alphabet=st.sampled_from('ab,"\n\r;\ufeff'), max_size=16), st.sampled_from([",", ";"]))
+def test_the_last_row_ends_outside_quoted_cells(text, sign):
+    rows = text.encode()
+    outside = blocks_module._outside_quotes(rows, sign.encode())
+    assert _core.last_row_end(rows, sign) == max(rows.rfind(b"\n", a, b) + 1 for a, b in outside)
+
+
+@given(st.text(alphabet=st.sampled_from("ab\n\r\u2028é"), max_size=9))
+def test_lines_end_at_line_feeds_alone(text):
+    ended = text if text.endswith("\n") else text + "\n"
+    wanted = [line.removesuffix("\r") for line in ended[:-1].split("\n")] if text else []
+    cells = _core.text_lines(text.encode())
+    if cells is None:  # a carriage return that ends no line, or the last line without a line feed
+        assert any("\r" in line for line in wanted) or text.endswith("\r")
+    else:
+        assert cells.strings(0) == wanted
+
+
+@given(st.binary(max_size=40))
+def test_occurrences_are_counted(content):
+    assert _core.occurrences(content, "\n") == content.count(b"\n")
+
+
 def test_every_white_space_of_python_is_padding():
     points = [chr(c) for c in range(0x11000) if not 0xD800 <= c < 0xE000]
     before = _core.delimited_lines([[c + "x" for c in points if c not in ',"\n\r']], ",", True).decode()

@@ -65,7 +65,7 @@ nb::tuple taken(text::ColumnText& self) {
     for (text::SentenceBlock::Column& column : block.columns)
         columns.append(nb::make_tuple(strings(column.types), given(std::move(column.ids))));
     nb::list remarks;
-    for (std::size_t n = 0; n + 1 < block.heads.size(); ++n) {
+    for (std::size_t n = 0; n + 1 < block.heads.size() && self.keeps_remarks(); ++n) {
         nb::list head;
         for (std::int64_t r = block.heads[n]; r < block.heads[n + 1]; ++r)
             head.append(nb::str(block.remarks[r].data(), block.remarks[r].size()));
@@ -102,15 +102,15 @@ void bind_corpus(nb::module_& m) {
             "__init__",
             [](text::ColumnText* self, const std::string& split, std::string separator, std::int32_t columns,
                std::vector<std::int32_t> kept, std::int32_t word, std::string comment, std::string group,
-               bool stray_comments, bool number_rows, std::int64_t longest, std::int64_t line) {
+               bool stray_comments, bool number_rows, std::int64_t longest, std::int64_t line, bool remarks) {
                 text::ColumnRules rules{split_named(split), std::move(separator), columns,        std::move(kept), word,
-                                  std::move(comment), std::move(group),     stray_comments, number_rows,     longest};
+                                  std::move(comment), std::move(group),     stray_comments, number_rows,     longest, remarks};
                 check(rules);
                 new (self) text::ColumnText(std::move(rules), line);
             },
             nb::kw_only(), nb::arg("split"), nb::arg("separator"), nb::arg("columns"), nb::arg("kept"),
             nb::arg("word"), nb::arg("comment"), nb::arg("group"), nb::arg("stray_comments"), nb::arg("number_rows"),
-            nb::arg("longest"), nb::arg("line"))
+            nb::arg("longest"), nb::arg("line"), nb::arg("remarks"))
         .def(
             "feed",
             [](text::ColumnText& self, const nb::bytes& chunk) {
@@ -122,7 +122,7 @@ void bind_corpus(nb::module_& m) {
         .def("finish", &text::ColumnText::finish, "The input has ended; False if something is wrong.")
         .def("take", &taken,
              "The sentences completed since the last call: (types, ids) per kept column, bounds [N+1], first lines "
-             "[N], groups [N], remarks before each [N].")
+             "[N], groups [N], remarks before each [N], or none if they are not kept.")
         .def(
             "fault",
             [](const text::ColumnText& self) {
@@ -135,6 +135,10 @@ void bind_corpus(nb::module_& m) {
     m.def(
         "sound_prefix", [](const nb::bytes& bytes) { return text::sound_prefix(view(bytes)); }, nb::arg("bytes"),
         "How many bytes come before the first NUL or malformed UTF-8.");
+    m.def(
+        "occurrences", [](const nb::bytes& bytes, char sign) { return text::occurrences(view(bytes), sign); },
+        nb::arg("bytes"), nb::arg("sign"), nb::sig("def occurrences(bytes: bytes, sign: str) -> int"),
+        "How often an ASCII character occurs; faster than bytes.count if it is often.");
     m.def("relabelled", &relabelled, nb::arg("lines"), nb::arg("places"), nb::arg("cells"), nb::arg("ids").noconvert(),
           nb::sig("def relabelled(lines: bytes, places: list[int], cells: list[list[str]], ids: "
                   "Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) "

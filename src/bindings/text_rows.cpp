@@ -220,6 +220,22 @@ void bind_text_rows(nb::module_& m) {
         "Documents of lines of UTF-8, by the keys of text and label; None if one is not plain. refused: keys of no "
         "plain document");
     m.def(
+        "last_row_end", [](const nb::bytes& rows, char sign) { return text::last_row_end(view(rows), sign); },
+        nb::arg("rows"), nb::arg("sign"), nb::sig("def last_row_end(rows: bytes, sign: str) -> int"),
+        "Where the last complete row of CSV ends; 0 if there is none.");
+    m.def(
+        "text_lines",
+        [](const nb::bytes& text) -> nb::object {
+            std::optional<text::CellTable> table = [&] {
+                Unlocked released;
+                return text::read_text_lines(view(text));
+            }();
+            if (!table) return nb::none();
+            return nb::cast(HeldCells{std::move(*table), nb::borrow(text)});
+        },
+        nb::arg("text"), nb::sig("def text_lines(text: bytes) -> CellTable | None"),
+        "The lines of UTF-8 text as a column; None if a carriage return ends no line.");
+    m.def(
         "delimited_cells",
         [](const nb::bytes& rows, char sign, bool quoted) -> nb::object {
             std::optional<text::CellTable> table = [&] {

@@ -223,7 +223,8 @@ def _lines(columns: list[list[str]], format: str, number: int) -> bytes:
 
 def _is_broken(made: bytes, rows: int, columns: int) -> bool:
     """Whether a cell of TSV holds a tab or a line break."""
-    return b"\r" in made or made.count(b"\t") > rows * (columns - 1) or made.count(b"\n") > rows
+    tabs, ends = _core.occurrences(made, "\t"), _core.occurrences(made, "\n")
+    return b"\r" in made or tabs > rows * (columns - 1) or ends > rows
 
 
 def _broken_row(columns: list[list[str]], number: int) -> DataError:
@@ -444,17 +445,16 @@ def implied_header(start: bytes, format: str, delimiter: str | None = None) -> s
     sign = "\t" if format == "tsv" else delimiter or (_delimiter(lines[0], None) if lines else ",")
     if not start.endswith(b"\n"):
         lines = lines[:-1]  # cut off
+    cells = csv.reader(
+        lines, delimiter=sign, quoting=csv.QUOTE_NONE if format == "tsv" else csv.QUOTE_MINIMAL
+    )
+    reader = (row for row in cells if row)
     try:
-        table = [
-            row
-            for row in csv.reader(
-                lines, delimiter=sign, quoting=csv.QUOTE_NONE if format == "tsv" else csv.QUOTE_MINIMAL
-            )
-            if row
-        ]
+        first = next(reader, [])
+        table = [] if _is_header(first) else [first, *reader]
     except csv.Error:
         return ""
-    if len(table) < 3 or len({len(row) for row in table}) != 1 or _is_header(table[0]):
+    if len(table) < 3 or len({len(row) for row in table}) != 1:
         return ""
     columns = list(zip(*table, strict=True))
     texts = [i for i, cells in enumerate(columns) if 2 * sum(map(_has_words, cells)) > len(cells)]

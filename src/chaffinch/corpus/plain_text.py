@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from chaffinch._core import CellTable
+from chaffinch._core import text_lines
 from chaffinch.corpus.format import Format
-from chaffinch.corpus.lines import lines, texts
+from chaffinch.corpus.lines import BOM, LONGEST_LINE, is_sound, lines
 from chaffinch.corpus.text_table import TextTable
 from chaffinch.errors import DataError
-from chaffinch.files import STDIO, writing_text
+from chaffinch.files import STDIO, first_line, reading, writing_text
 from chaffinch.text.document import Document
 
 EXTENSIONS = (".txt", ".text")
@@ -19,9 +19,15 @@ def read(path: str | Path) -> Iterator[Document]:
     return (Document(text=line, line=number) for number, line in lines(path))
 
 
-def read_table(path: str | Path) -> TextTable:
-    """All lines."""
-    return TextTable(CellTable([list(texts(path))]), 0, None, {})
+def read_table(path: str | Path) -> TextTable | None:
+    """All lines; None if :func:`read` has to name a fault."""
+    with reading(path) as stream:
+        content = stream.read()
+    content = content.removeprefix(BOM) or b"\n" if first_line(path) == 1 else content
+    if len(content) > LONGEST_LINE or not is_sound(content):
+        return None
+    cells = text_lines(content)
+    return None if cells is None or not len(cells) else TextTable(cells, 0, None, {})
 
 
 def write(documents: Iterable[Document], path: str | Path) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from chaffinch._core import last_row_end, occurrences
 from chaffinch.corpus.delimited import header_delimiter, told_header
 from chaffinch.corpus.lines import BOM, LONGEST_LINE, fault, shown
 from chaffinch.corpus.parquet import arrow_blocks, arrow_rows, has_arrow
@@ -23,6 +24,7 @@ PARAGRAPHS = ("columns", "conllu", "hmm")
 ROWS = ("csv", "tsv")
 TABLES = ("parquet", "datasets")
 SIZE = 1 << 19  # bytes of a block, if available
+WIDER = {"conllu": 4}  # ten columns: as many tokens in a block need more bytes
 LONGEST_RECORD = 8 * LONGEST_LINE  # bytes
 _TOKEN = re.compile(rb"^(?!#|-DOCSTART-)[ \t]*[^\s]", re.MULTILINE)  # a line that is no comment and no mark
 _LINE_END = re.compile(rb"\n")
@@ -107,7 +109,8 @@ def _cut(
     read: Callable[[int], bytes] = getattr(stream, "read1", None) or stream.read  # type: ignore[attr-defined]
     held, first, number = b"", not header, 1
     sign = header_delimiter(header, text)
-    while more := read(SIZE):
+    size = SIZE * WIDER.get(format, 1)
+    while more := read(size):
         seen = len(held)
         held += more
         if first and format == "csv":
@@ -116,9 +119,9 @@ def _cut(
         if first and end and format in ROWS and end <= len(_header(held, format, text)):
             end = 0  # no more than the header
         if end:
-            yield held[:end], number
-            number += held.count(b"\n", 0, end)
-            held, first = held[end:], False
+            block, held, first = held[:end], held[end:], False
+            yield block, number
+            number += occurrences(block, "\n")
         elif len(held) > LONGEST_RECORD:
             raise _long_record(path, number, held, format)
     if held:
@@ -141,15 +144,15 @@ def _long_record(path: str | Path, number: int, held: bytes, format: str) -> Dat
 def _last_end(held: bytes, format: str, sign: bytes, seen: int = 0) -> int:
     """The end of the last complete record; 0 if there is none. seen: length of the start that has none"""
     if format in PARAGRAPHS:  # after the last blank line, if a token stands before it
-        end = max(
-            held.rfind(b"\n\n") + 2 if b"\n\n" in held else 0,
-            held.rfind(b"\n\r\n") + 3 if b"\n\r\n" in held else 0,
-        )
+        blanks = (b"\n\n", b"\n\r\n") if b"\r" in held else (b"\n\n",)  # a search for one byte is fast
+        end = max(held.rfind(blank) + len(blank) if blank in held else 0 for blank in blanks)
         new = max(end, held.rfind(b"\n", 0, seen))
         end = max((found.end() for found in _BLANK_LINE.finditer(held, new)), default=end)
         return end if end and _TOKEN.search(held, 0, end) else 0
     if format != "csv" or b'"' not in held:
         return held.rfind(b"\n") + 1
+    if len(sign) == 1 and sign != b'"':
+        return last_row_end(held, sign.decode())
     ends = (held.rfind(b"\n", start, end) + 1 for start, end in _outside_quotes(held, sign))
     return max(ends, default=0)
 

@@ -50,7 +50,7 @@ class SentenceBlock:
     """Whole sentences: distinct strings and ids per kept column, and where each sentence is.
 
     ptr: int64 [N+1]   lines: int64 [N], of the first token   groups: int32 [N], 0 before the first group
-    remarks: comment and group lines before each sentence [N]
+    remarks: comment and group lines before each sentence [N]; empty if they are not kept
     """
 
     columns: list[tuple[list[str], NDArray[np.int32]]]
@@ -120,8 +120,8 @@ def _after_blank_line(chunk: bytes, line: int) -> tuple[bytes, int, bool]:
 
 
 def whole(ahead: Lookahead, rules: RowRules) -> SentenceBlock:
-    """All sentences in one block."""
-    text = _column_text(rules, ahead.number)
+    """All sentences in one block, without remarks."""
+    text = _column_text(rules, ahead.number, remarks=False)
     if not (all(text.feed(chunk) for chunk in ahead.chunks()) and text.finish()):
         raise _error(ahead.path, text, rules)
     block = SentenceBlock(*text.take())
@@ -135,7 +135,7 @@ def no_sentence(path: str | Path) -> DataError:
     return DataError(f"{display_name(path)}: holds no sentence")
 
 
-def _column_text(rules: RowRules, line: int) -> ColumnText:
+def _column_text(rules: RowRules, line: int, *, remarks: bool = True) -> ColumnText:
     return ColumnText(
         split=rules.split,
         separator=rules.separator,
@@ -148,6 +148,7 @@ def _column_text(rules: RowRules, line: int) -> ColumnText:
         number_rows=rules.number_rows,
         longest=LONGEST_LINE,
         line=line,
+        remarks=remarks,
     )
 
 

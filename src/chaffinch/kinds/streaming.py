@@ -209,7 +209,8 @@ class _StreamedPrediction:
 
     def _answered(self, block: RecordBlock) -> bytes:
         """The bytes that the kind writes for a block."""
-        if not block.content.strip() and self.request.from_format not in ("text", *TABLES):
+        blank = not block.content or block.content.isspace()
+        if blank and self.request.from_format not in ("text", *TABLES):
             return b""
         data, target = self.request.data, self.request.output
         with block_of(data, block.content, block.first_line), collecting(target) as collected:

@@ -1,7 +1,9 @@
 #include "column_text.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <span>
 #include <utility>
 
 namespace chaffinch::text {
@@ -39,12 +41,46 @@ std::size_t sequence_length(const unsigned char* p, std::size_t n) {
     return 0;
 }
 
+// Cuts a line at every sign: the first cells, as many as there is room for, and the number of all. Cells are short, so
+// eight bytes at a time beat a search for each.
+std::size_t cut(std::string_view line, char sign, std::span<std::string_view> cells) {
+    std::size_t found = 0, start = 0, at = 0;
+    const auto end_cell = [&](std::size_t end) {
+        cells[found++] = line.substr(start, end - start);
+        start = end + 1;
+    };
+    if constexpr (std::endian::native == std::endian::little) {
+        constexpr std::uint64_t ones = 0x0101010101010101ULL, low = 0x7F7F7F7F7F7F7F7FULL;
+        for (; at + 8 <= line.size(); at += 8) {
+            std::uint64_t word;
+            std::memcpy(&word, line.data() + at, 8);
+            word ^= ones * static_cast<unsigned char>(sign); // zero bytes are signs
+            std::uint64_t signs = ~(((word & low) + low) | word | low);
+            for (; signs != 0 && found < cells.size(); signs &= signs - 1)
+                end_cell(at + static_cast<std::size_t>(std::countr_zero(signs)) / 8);
+            found += ((signs >> 7) * ones) >> 56;
+        }
+    }
+    for (; at < line.size(); ++at)
+        if (line[at] == sign) {
+            if (found < cells.size())
+                end_cell(at);
+            else
+                ++found;
+        }
+    if (found < cells.size()) cells[found] = line.substr(start);
+    return found + 1;
+}
+
 } // namespace
 
 ColumnText::ColumnText(ColumnRules rules, std::int64_t line)
     : rules_(std::move(rules)), slots_(rules_.columns, -1), cells_(rules_.columns), line_(line) {
     for (std::size_t k = 0; k < rules_.kept.size(); ++k) slots_[rules_.kept[k]] = static_cast<std::int32_t>(k);
     block_.columns.resize(rules_.kept.size());
+    std::int32_t last = rules_.word;
+    for (const std::int32_t c : rules_.kept) last = std::max(last, c);
+    needed_ = static_cast<std::size_t>(last) + 1;
 }
 
 bool ColumnText::feed(std::string_view bytes) {
@@ -130,7 +166,7 @@ bool ColumnText::read_line(std::string_view line) {
             end_sentence();
             ++group_;
         }
-        block_.remarks.emplace_back(line);
+        remark(line);
         return true;
     }
     if (tokens_ == block_.ptr.back()) first_line_ = line_;
@@ -148,14 +184,8 @@ bool ColumnText::split(std::string_view line) {
     switch (rules_.split) {
     case Split::separator:
         if (rules_.separator.size() == 1) {
-            const char separator = rules_.separator[0];
-            std::size_t start = 0;
-            for (std::size_t at = 0; at < line.size(); ++at) // cells are short: a loop beats a call
-                if (line[at] == separator) {
-                    cell(line.substr(start, at - start));
-                    start = at + 1;
-                }
-            rest = line.substr(start);
+            found = cut(line, rules_.separator[0], std::span(cells_).first(needed_));
+            break;
         } else {
             for (std::size_t at; (at = rest.find(rules_.separator)) != std::string_view::npos;) {
                 cell(rest.substr(0, at));
@@ -183,7 +213,7 @@ bool ColumnText::split(std::string_view line) {
     }
     if (found != columns) {
         if (rules_.stray_comments && tokens_ == block_.ptr.back() && line.starts_with("# ")) {
-            block_.remarks.emplace_back(line);
+            remark(line);
             return true;
         }
         return fail(ColumnFault::Kind::columns, line, static_cast<std::int32_t>(found));
@@ -206,6 +236,10 @@ bool ColumnText::starts_group(std::string_view line) const {
     return line.empty() || line[0] == ' ' || line[0] == '\t' || line.starts_with(rules_.separator);
 }
 
+void ColumnText::remark(std::string_view line) {
+    if (rules_.remarks) block_.remarks.emplace_back(line);
+}
+
 void ColumnText::end_sentence() {
     if (tokens_ == block_.ptr.back()) return;
     block_.ptr.push_back(tokens_);
@@ -217,6 +251,10 @@ void ColumnText::end_sentence() {
 bool ColumnText::fail(ColumnFault::Kind kind, std::string_view line, std::int32_t found) {
     fault_ = {kind, line_, found, std::string(line.substr(0, shown_bytes))};
     return false;
+}
+
+std::size_t occurrences(std::string_view bytes, char sign) {
+    return static_cast<std::size_t>(std::ranges::count(bytes, sign));
 }
 
 std::size_t sound_prefix(std::string_view bytes) {

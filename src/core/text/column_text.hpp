@@ -30,6 +30,7 @@ struct ColumnRules {
     bool stray_comments = false;    // before a sentence, a line "# ..." with another count of cells is a remark
     bool number_rows = false;       // the first cell is a number; rows with a range (3-4) or a decimal (3.1) are left out
     std::int64_t longest = 1 << 23; // bytes a line may have
+    bool remarks = true;            // keep the remarks
 };
 
 // The first thing wrong with the input; reading stops there.
@@ -68,18 +69,21 @@ class ColumnText {
     SentenceBlock take();
 
     const ColumnFault& fault() const { return fault_; }
+    bool keeps_remarks() const { return rules_.remarks; }
 
   private:
     bool read_lines(std::string_view block);
     bool read_line(std::string_view line);
     bool split(std::string_view line);
     bool starts_group(std::string_view line) const;
+    void remark(std::string_view line);
     void end_sentence();
     bool fail(ColumnFault::Kind kind, std::string_view line, std::int32_t found = 0);
 
     ColumnRules rules_;
     std::vector<std::int32_t> slots_;     // [columns] where a cell is kept, or -1
     std::vector<std::string_view> cells_; // [columns] of the line at hand
+    std::size_t needed_;                  // first cells up to the last that is kept
     std::string pending_;                 // an incomplete line
     SentenceBlock block_;                 // complete sentences, then the tokens of the one being read
     std::int64_t tokens_ = 0;             // rows in block_
@@ -88,6 +92,9 @@ class ColumnText {
     std::int32_t group_ = 0;
     ColumnFault fault_;
 };
+
+// How often a byte occurs.
+std::size_t occurrences(std::string_view bytes, char sign);
 
 // The bytes before the first NUL or malformed UTF-8 (RFC 3629), all of them if there is none.
 std::size_t sound_prefix(std::string_view bytes);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 namespace chaffinch::text {
@@ -23,9 +24,22 @@ bool is_padded(std::string_view cell) {
     return is_space(code_point(cell, 0).first) || is_space(code_point(cell, last).first);
 }
 
+// Whether a cell holds a comma, a quote mark or the end of a line. Cells are short, so eight bytes at a time beat a search
+// for each sign.
 bool holds_special(std::string_view cell) {
-    for (const char c : {',', '"', '\n', '\r'}) // one by one: each is a fast search
-        if (cell.find(c) != std::string_view::npos) return true;
+    constexpr std::uint64_t ones = 0x0101010101010101ULL, high = 0x8080808080808080ULL;
+    std::size_t at = 0;
+    for (; at + 8 <= cell.size(); at += 8) {
+        std::uint64_t word, found = 0;
+        std::memcpy(&word, cell.data() + at, 8);
+        for (const char sign : {',', '"', '\n', '\r'}) {
+            const std::uint64_t other = word ^ (ones * static_cast<unsigned char>(sign));
+            found |= (other - ones) & ~other;
+        }
+        if ((found & high) != 0) return true;
+    }
+    for (; at < cell.size(); ++at)
+        if (const char c = cell[at]; c == ',' || c == '"' || c == '\n' || c == '\r') return true;
     return false;
 }
 
@@ -120,6 +134,43 @@ std::optional<CellTable> read_cells(std::string_view rows, char sign, bool quote
         } while (reader.skip_sign());
         if (column < table.columns.size() || !(reader.ended() || reader.skip_line_end())) return std::nullopt;
         first = false;
+    }
+    return table;
+}
+
+std::size_t last_row_end(std::string_view rows, char sign) {
+    const auto ends_cell = [&](std::size_t at) { return at == rows.size() || rows[at] == '\n' || rows[at] == sign; };
+    std::size_t last = 0, outside = 0, from = 0; // outside: where the bytes outside of quoted cells begin
+    while (outside < rows.size()) {
+        const std::size_t mark = std::min(rows.find('"', from), rows.size());
+        const bool opens = mark == 0 || ends_cell(mark - 1) || (mark == 3 && rows.starts_with("\xEF\xBB\xBF"));
+        if (mark < rows.size() && !opens) {
+            from = mark + 1;
+            continue;
+        }
+        const std::size_t end = rows.substr(outside, mark - outside).rfind('\n');
+        if (end != std::string_view::npos) last = outside + end + 1;
+        std::size_t at = mark;
+        do {
+            at = rows.find('"', at + 1);
+            if (at == std::string_view::npos) return last;
+        } while (rows.substr(++at, 1) == "\"");
+        outside = from = ends_cell(at) ? at : std::min(rows.find('\n', at), rows.size());
+    }
+    return last;
+}
+
+std::optional<CellTable> read_text_lines(std::string_view text) {
+    CellTable table;
+    std::vector<std::string_view>& lines = table.columns.emplace_back();
+    const bool returns = text.find('\r') != std::string_view::npos;
+    while (!text.empty()) {
+        std::string_view line = text.substr(0, text.find('\n'));
+        const std::size_t taken = line.size();
+        if (returns && line.ends_with('\r') && taken < text.size()) line.remove_suffix(1);
+        if (returns && line.find('\r') != std::string_view::npos) return std::nullopt;
+        lines.push_back(line);
+        text.remove_prefix(std::min(taken + 1, text.size()));
     }
     return table;
 }

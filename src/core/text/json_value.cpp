@@ -217,7 +217,7 @@ bool JsonReader::append_value(std::string& out, int depth, JsonValue* list) {
 bool JsonReader::append_list(std::string& out, int depth, JsonValue* list) {
     skip('[');
     out.push_back('[');
-    std::size_t items = 0;
+    std::uint32_t items = 0;
     bool scalars = true;
     skip_space();
     if (!skip(']')) {
@@ -266,16 +266,6 @@ bool JsonReader::append_object(std::string& out, int depth) {
     out.push_back('}');
     keys_.resize(first);
     return true;
-}
-
-bool JsonReader::skip(char sign) {
-    const bool here = at_ < text_.size() && text_[at_] == sign;
-    at_ += here;
-    return here;
-}
-
-void JsonReader::skip_space() {
-    while (next() == ' ' || next() == '\t' || next() == '\n' || next() == '\r') ++at_;
 }
 
 void append_json(std::string& out, std::string_view characters) {

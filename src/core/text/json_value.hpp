@@ -13,11 +13,11 @@ namespace chaffinch::text {
 
 struct JsonValue {
     enum class Kind : std::uint8_t { null, boolean, integer, number, string, list, object };
+    std::string_view json;   // its spelling
+    std::string_view text;   // the characters of a string; null: none; of other values the spelling
+    std::uint32_t items = 0; // of a list
+    bool scalars = false;    // of a list: its items are strings, numbers or truth values
     Kind kind = Kind::null;
-    bool scalars = false;      // of a list: its items are strings, numbers or truth values
-    std::size_t items = 0;     // of a list
-    std::string_view json;     // its spelling
-    std::string_view text;     // the characters of a string; null: none; of other values the spelling
 };
 
 struct JsonField {
@@ -46,9 +46,17 @@ class JsonReader {
     bool append_value(std::string& out, int depth, JsonValue* list);
     bool append_list(std::string& out, int depth, JsonValue* list);
     bool append_object(std::string& out, int depth);
-    bool skip(char sign);
     char next() const { return at_ < text_.size() ? text_[at_] : '\0'; }
-    void skip_space();
+
+    bool skip(char sign) {
+        const bool here = next() == sign;
+        at_ += here;
+        return here;
+    }
+
+    void skip_space() {
+        while (next() == ' ' || next() == '\t' || next() == '\n' || next() == '\r') ++at_;
+    }
 
     std::string_view text_;
     std::deque<std::string>& made_;

@@ -6,29 +6,14 @@ namespace chaffinch::text {
 
 namespace {
 
-bool is_token(std::string_view line) {
-    const std::string_view number = line.substr(0, line.find('\t'));
-    return !number.empty() && number.size() < line.size() &&
-           std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; });
+// Whether the line from ``at`` on is that of a token.
+bool is_token(std::string_view lines, std::size_t at) {
+    const std::size_t start = at;
+    while (at < lines.size() && lines[at] >= '0' && lines[at] <= '9') ++at;
+    return at > start && at < lines.size() && lines[at] == '\t';
 }
 
-// Appends a row with other cells; false if it has not all of the columns.
-bool append(std::string& out, std::string_view row, std::span<const LabelColumn> columns, std::int32_t id) {
-    std::size_t at = 0, place = 0;
-    for (const LabelColumn& column : columns) {
-        const std::size_t start = at;
-        for (; place < column.place; ++place) {
-            at = row.find('\t', at);
-            if (at == std::string_view::npos) return false;
-            ++at;
-        }
-        out.append(row.substr(start, at - start));
-        out.append(column.cells[static_cast<std::size_t>(id)]);
-        at = std::min(row.find_first_of("\t\r", at), row.size());
-    }
-    out.append(row.substr(at));
-    return true;
-}
+bool ends_cell(char c) { return c == '\t' || c == '\n'; }
 
 } // namespace
 
@@ -36,20 +21,28 @@ std::optional<std::string> relabelled(std::string_view lines, std::span<const La
                                       std::span<const std::int32_t> ids) {
     std::string out;
     out.reserve(lines.size() + lines.size() / 8);
-    std::size_t token = 0;
-    while (!lines.empty()) {
-        const std::string_view line = lines.substr(0, lines.find('\n'));
-        if (!is_token(line))
-            out.append(line);
-        else if (token == ids.size() || !append(out, line, columns, ids[token++]))
-            return std::nullopt;
-        lines.remove_prefix(line.size());
-        if (!lines.empty()) {
-            out.push_back('\n');
-            lines.remove_prefix(1);
+    std::size_t token = 0, copied = 0; // what stands before ``copied`` is in ``out``
+    for (std::size_t at = 0; at < lines.size();) {
+        if (is_token(lines, at)) {
+            if (token == ids.size()) return std::nullopt;
+            std::size_t place = 0;
+            for (const LabelColumn& column : columns) {
+                for (; place < column.place; ++place) {
+                    while (at < lines.size() && !ends_cell(lines[at])) ++at;
+                    if (at == lines.size() || lines[at] == '\n') return std::nullopt;
+                    ++at;
+                }
+                out.append(lines.substr(copied, at - copied));
+                out.append(column.cells[static_cast<std::size_t>(ids[token])]);
+                while (at < lines.size() && !ends_cell(lines[at]) && lines[at] != '\r') ++at;
+                copied = at;
+            }
+            ++token;
         }
+        at = std::min(lines.find('\n', at), lines.size() - 1) + 1;
     }
     if (token < ids.size()) return std::nullopt;
+    out.append(lines.substr(copied));
     return out;
 }
 

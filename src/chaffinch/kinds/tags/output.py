@@ -18,7 +18,6 @@ from chaffinch.estimators import Tagger
 from chaffinch.files import reading, writing, writing_text
 from chaffinch.kinds.requests import PredictRequest
 from chaffinch.kinds.tags.prediction import decided_probabilities
-from chaffinch.kinds.tags.reading import input_table
 from chaffinch.model.incremental import IncrementalModel
 from chaffinch.report import Html, Page, join, paragraph, tag
 from chaffinch.text.document import LABEL, WORD, Document, Span
@@ -279,7 +278,8 @@ def relabel_conllu(model: Tagger, asked: PredictRequest) -> bool:
         model.model_.columns
     ):
         return False
-    table, _ = input_table(asked, model, whole=False)
+    read = [name for name in model.model_.columns if name != WORD]
+    table = conllu.read_table(asked.data, label="", columns=",".join(read))
     labels = Column(list(model.classes_), model.answering().decode(table, model.threads))
     places = conllu.label_columns(learned(model.columns_))
     with reading(asked.data) as stream:
