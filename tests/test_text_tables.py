@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from chaffinch import Classifier, _core, load
 from chaffinch.corpus import record_blocks as blocks_module
 from chaffinch.corpus import registry
+from chaffinch.corpus.splitter import RowRules, _column_text
 from chaffinch.errors import DataError
 from chaffinch.kinds import documents as documents_module
 from chaffinch.kinds.document_answers import four_decimals
@@ -72,6 +73,25 @@ def test_lines_end_at_line_feeds_alone(text):
         assert any("\r" in line for line in wanted) or text.endswith("\r")
     else:
         assert cells.strings(0) == wanted
+
+
+@given(
+    st.lists(st.text(alphabet=st.sampled_from("ab é"), max_size=11), min_size=1, max_size=9),
+    st.integers(1, 9),
+    st.data(),
+)
+def test_columns_of_tokens_are_those_between_tabs(cells, columns, data):
+    kept = data.draw(st.integers(0, columns - 1))
+    word, line = min(kept, len(cells) - 1), "x" + "\t".join(cells)
+    rules = RowRules(columns=columns, kept=(kept,), word=word, expected="as told")
+    text = _column_text(rules, 1)
+    wanted = line.split("\t")
+    assert text.feed(line.encode() + b"\n") == (len(wanted) == columns and wanted[word] != "")
+    if len(wanted) != columns:
+        assert text.fault()[:3] == ("columns", 1, len(wanted))
+    elif wanted[word]:
+        assert text.finish()
+        assert text.take()[0][0][0] == [wanted[kept]]
 
 
 @given(st.binary(max_size=40))
