@@ -15,7 +15,8 @@ from chaffinch.recipes.hmm import Hmm
 from chaffinch.recipes.latent import LatentSvmTagger
 
 RECIPES = [recipe.name for recipe in TAGGERS]
-QUICK = {"latent-ssvm": LatentSvmTagger(rounds=1, restarts=2)}  # recipes whose defaults take seconds here
+# Recipes whose defaults take seconds here.
+QUICK = {"latent-ssvm": LatentSvmTagger(rounds=1, passes=1, restarts=2)}
 
 
 @pytest.fixture(scope="module")
