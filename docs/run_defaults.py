@@ -10,8 +10,26 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE / "defaults.md"
+DRAWN = [
+    "trec, 60",
+    "trec, 300",
+    "sst5, 500",
+    "trec fine, 800",
+    "names",
+    "questions",
+    "reviews",
+    "posts",
+    "websites, 3000",
+    "topics",
+    "genres, 3000",
+    "trec",
+    "20news subjects, 4000",
+    "tweets, 5000",
+    "sst5",
+    "trec fine",
+]
 COMMANDS = {
-    "within": [["benchmarks.defaults_documents", "--within"]],
+    "within": [["benchmarks.defaults_documents", "--within", "--draws", "5", *DRAWN]],
     "defaults": [["benchmarks.calibration", "defaults"]],
     "recipes": [["benchmarks.calibration", "recipes"]],
     "learning": [

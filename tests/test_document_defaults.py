@@ -304,3 +304,24 @@ def test_the_second_round_keeps_the_preferred_of_two_kinds_that_are_close(
     with pytest.raises(Ended):
         Classifier(calibrate=False).fit(texts, y)
     assert left == [expected]
+
+
+@pytest.mark.parametrize(
+    ("documents_used", "expected"), [(150, ["sentences", "questions"]), (99, ["questions"])]
+)
+def test_of_two_close_kinds_that_the_second_round_cannot_compare_the_better_is_kept(
+    monkeypatch, reviews, documents_used, expected
+):
+    tried = []
+
+    def measured(task, held_out, candidate, settings, folds, known=None):
+        if candidate.features not in tried:
+            tried.append(candidate.features)
+
+    monkeypatch.setattr(documents, "_measured", measured)
+    monkeypatch.setattr(documents, "_affordable", lambda kinds, left, names: documents_used)
+    task = Classifier(threads=1)._task(reviews[0][:200], reviews[1][:200], None, None, lambda _: True)
+    left = documents._left(task, None, {}, False)
+    kinds = documents._EncodedDocuments(task, left.features)
+    documents._second_round(kinds, left, ["questions", "sentences"], 100)
+    assert tried == expected

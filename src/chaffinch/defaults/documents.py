@@ -317,7 +317,7 @@ class _EncodedDocuments:
 
 
 def _first_round(kinds: _EncodedDocuments) -> tuple[list[str], dict[str, float], int]:
-    """The best kinds of features on a sample, the accuracy of each kind, and the size of the sample."""
+    """The best kinds of features on a sample, best first, the accuracy of each kind, and the size of the sample."""
     N = len(kinds.task.X)
     if len(kinds.names) == 1:
         return list(kinds.names), {}, N
@@ -351,7 +351,7 @@ def _first_round(kinds: _EncodedDocuments) -> tuple[list[str], dict[str, float],
         return [DEFAULT], {}, len(task.X)
     close = _close(best, HALF if whole else 1.0)
     # If two are close, the next round decides, on more documents if there are any.
-    names = sorted(close[:CLOSE], key=PREFERRED.index) if not whole else [min(close, key=PREFERRED.index)]
+    names = close[:CLOSE] if not whole else [min(close, key=PREFERRED.index)]
     return names, {name: one.accuracy for name, one in best.items()}, len(task.X)
 
 
@@ -366,6 +366,7 @@ def _close(best: Mapping[str, Measured], errors: float) -> list[str]:
 def _second_round(kinds: _EncodedDocuments, left: Open, names: list[str], sample: int) -> list[Measured]:
     """The leading recipes and penalties with the kinds of features that are left, measured on all folds.
 
+    names:  kinds of features, best first
     sample: number of documents of the first round; if the budget allows fewer, only the first kind is kept
     """
     N = len(kinds.task.X)
@@ -373,6 +374,8 @@ def _second_round(kinds: _EncodedDocuments, left: Open, names: list[str], sample
     if len(names) > 1 and count < sample:
         names = names[:1]
         count = _affordable(kinds, left, names)
+    if len(names) > 1:
+        names = sorted(names, key=PREFERRED.index)
     part, which = evenly_spaced(kinds.task, count), np.arange(count) * N // count
     held_out = {}
     for name in names:
