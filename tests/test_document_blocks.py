@@ -415,6 +415,53 @@ def test_training_goes_on_from_a_checkpoint(
         assert again.tobytes() == wanted.tobytes()
 
 
+@pytest.mark.parametrize("recipe", ["logistic", "perceptron"])
+@pytest.mark.parametrize("stop", [0.3, 0.6, 1.0])
+def test_the_best_pass_is_kept_by_a_training_that_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe: str, stop: float
+) -> None:
+    monkeypatch.setattr("chaffinch.learners.training.CHECKPOINT_SECONDS", -1.0)
+    monkeypatch.setattr("chaffinch.learners.training.CHECKPOINT_SHARE", 0)
+    told, scores = (0.2, 0.8, 0.3, 0.4, 0.1, 0.1, 0.1), {}
+
+    def score(model: Any) -> float:
+        return scores.setdefault(model.w.tobytes(), told[len(scores)])
+
+    monkeypatch.setattr("chaffinch.recipes.document_task.document_score", lambda *_: score)
+    texts, labels = documents(300)
+
+    def fitted(listener: Any) -> Classifier:
+        made = Classifier(recipe, features="words", seed=1)
+        point = {"source": "documents", "checkpoint": tmp_path / "point", "on_epoch": listener}
+        return made.fit_cache(
+            zip(texts, labels, strict=True), tmp_path / "c", dev=(texts[:40], labels[:40], None), **point
+        )
+
+    steps: list[Any] = []
+    whole = fitted(lambda step: steps.append(step) if step.task in ("pass", "block") else None)
+    passes = [step.scores["dev"] for step in whole.history_]
+    assert passes == list(told[: len(passes)])
+    assert len(passes) >= 2
+    met = 0
+
+    def killed(step: Any) -> None:
+        nonlocal met
+        met += step.task in ("pass", "block")
+        if met == max(1, int(stop * len(steps))):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fitted(killed)
+    again = fitted(lambda _: None)
+    assert again.model_.w.tobytes() == whole.model_.w.tobytes()
+    assert scores[again.model_.w.tobytes()] == 0.8
+    assert [step.scores["dev"] for step in again.history_][: len(passes)] == passes
+    assert not (tmp_path / "point").exists()
+    for name, made in (("whole", whole), ("again", again)):
+        made.save(tmp_path / name)
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
 def test_trials_go_beyond_the_grid_and_follow_the_best_to_more_documents(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

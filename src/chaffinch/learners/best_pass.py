@@ -1,4 +1,4 @@
-"""The best pass on held-out data: its model, in memory or in a file, and how many passes were worse since."""
+"""The best pass on held-out data: its model, in memory, a checkpoint or a file, and how many were worse since."""
 
 import hashlib
 import json
@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import ModelFileError
 from chaffinch.files import writing
+from chaffinch.learners.choice import ChoiceWeights
 from chaffinch.learners.problem import Pass, State
 from chaffinch.progress import Progress
 from chaffinch.scorers import Layout, Linear
 
 BEST = ".best"  # what the name of the file ends in
 HISTORY = "history"  # the section of a checkpoint with the scores of all passes so far
+WEIGHTS, LINK = "best", "best_link"  # the sections with the weights of the best pass
 
 
 @dataclass
@@ -69,6 +71,42 @@ class BestInMemory:
     def remove(self) -> None:
         """Free what is held outside memory."""
 
+    def met(self, history: Sequence[Progress]) -> None:
+        """Take the number of the best pass from the scores of passes."""
+        for p in history:
+            self.since += 1
+            if "dev" in p.scores and (self.number is None or p.scores["dev"] > self._score):
+                self.number, self._score, self.since = p.done, p.scores["dev"], 0
+
+
+@dataclass
+class BestInCheckpoint(BestInMemory):
+    """The weights of a choice in the best pass, in memory and in every checkpoint.
+
+    A checkpoint also holds the scores of all passes so far, so that a training that continues keeps the same pass.
+    """
+
+    def packed(self, history: Sequence[Progress]) -> State:
+        """The scores of all passes and the weights of the best one, if any was scored."""
+        if self.made is None:
+            return {}
+        link = np.frombuffer(self.made.link.encode(), np.uint8)
+        return {HISTORY: _text({"passes": _rows(history)}), WEIGHTS: self.made.w, LINK: link}
+
+    def restored(self, state: State | None) -> list[Progress]:
+        """The passes before a checkpoint."""
+        if state is None or HISTORY not in state:
+            return []
+        history = _passes(_read(state)["passes"])
+        self.met(history)
+        self.made = ChoiceWeights(np.array(state[WEIGHTS]), np.asarray(state[LINK]).tobytes().decode())
+        return history
+
+    def read(self) -> ChoiceWeights:
+        """The weights of the checkpoint, after which no pass was needed."""
+        assert self.made is not None
+        return self.made
+
 
 @dataclass
 class BestInFile(BestInMemory):
@@ -99,20 +137,15 @@ class BestInFile(BestInMemory):
 
     def packed(self, history: Sequence[Progress]) -> State:
         """The scores of all passes and the checksum of the file."""
-        passes = [[p.done, p.total, dict(p.scores)] for p in history]
-        text = json.dumps({"passes": passes, "digest": self._digest})
-        return {HISTORY: np.frombuffer(text.encode(), np.uint8)}
+        return {HISTORY: _text({"passes": _rows(history), "digest": self._digest})}
 
     def restored(self, state: State | None) -> list[Progress]:
         """The passes before a checkpoint."""
         if state is None or HISTORY not in state:
             return []
-        found: Any = json.loads(np.asarray(state[HISTORY]).tobytes())
-        history = [Progress("pass", done, total, scores) for done, total, scores in found["passes"]]
-        for p in history:
-            self.since += 1
-            if "dev" in p.scores and (self.number is None or p.scores["dev"] > self._score):
-                self.number, self._score, self.since = p.done, p.scores["dev"], 0
+        found = _read(state)
+        history = _passes(found["passes"])
+        self.met(history)
         self._digest = str(found["digest"])
         return history
 
@@ -135,6 +168,22 @@ class BestInFile(BestInMemory):
                 "checkpoint beside them to train again"
             )
         return Linear(self.layout, w)
+
+
+def _rows(history: Sequence[Progress]) -> list[Any]:
+    return [[p.done, p.total, dict(p.scores)] for p in history]
+
+
+def _passes(rows: Sequence[Any]) -> list[Progress]:
+    return [Progress("pass", done, total, scores) for done, total, scores in rows]
+
+
+def _text(found: dict[str, Any]) -> NDArray[np.uint8]:
+    return np.frombuffer(json.dumps(found).encode(), np.uint8)
+
+
+def _read(state: State) -> Any:
+    return json.loads(np.asarray(state[HISTORY]).tobytes())
 
 
 def _checksum(w: NDArray[np.float32]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError
-from chaffinch.learners.best_pass import BestInFile, BestInMemory
+from chaffinch.learners.best_pass import BestInMemory
 from chaffinch.learners.problem import Pass, Problem, State, Trains
 from chaffinch.progress import Listener, Progress, going_on, keep_going
 
@@ -42,7 +42,7 @@ def train_passes(
     patience: int = PATIENCE,
     checkpoint: "Checkpoint | None" = None,
     scored: Callable[[Any], Any] | None = None,
-    best_file: BestInFile | None = None,
+    best: BestInMemory | None = None,
 ) -> Training:
     """Run passes until the learner is done, the listener returns False, or the held-out score stops improving.
 
@@ -50,10 +50,10 @@ def train_passes(
     scored:         makes the model for the held-out score, if it is a smaller one
     held_out_score: scores a model; the best pass is kept, and training stops ``patience`` passes after it
     checkpoint:     written after every pass; training continues from it if it exists
-    best_file:      where the best pass is kept; None: in memory, and a training that continues from a checkpoint
-                    chooses among the passes since then
+    best:           keeps the best pass; None: in memory, and a training that continues from a checkpoint chooses
+                    among the passes since then
     """
-    best = BestInMemory() if best_file is None else best_file
+    best = BestInMemory() if best is None else best
     states = [None if checkpoint is None else checkpoint.load()]
     history = best.restored(states[0])
     passes = learner.passes(

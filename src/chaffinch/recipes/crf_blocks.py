@@ -281,7 +281,7 @@ def scoring(task: CachedTask, models: CrfModels, checkpoint: Path | None) -> dic
     return {
         "held_out_score": tag_score(task.dev, task.threads),
         "scored": lambda made: own.model(rows.scorer(made, lean.layout)),
-        "best_file": task.best_file(models.shape.layout, checkpoint),
+        "best": task.best_file(models.shape.layout, checkpoint),
     }
 
 

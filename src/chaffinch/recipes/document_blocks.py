@@ -20,6 +20,7 @@ from chaffinch.cache.blocks import Ids
 from chaffinch.cache.documents import DocumentCache, DocumentWriter, Rows, TextSpool
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.rows import SparseRows, joined
+from chaffinch.learners.best_pass import BestInCheckpoint
 from chaffinch.learners.block_choice import BlockChoice, BlockDual
 from chaffinch.learners.block_sgd import DocumentBlocks
 from chaffinch.learners.choice import ChoiceWeights, padded
@@ -498,12 +499,14 @@ def train_documents(
         made = finished(task, encoder, weights, None, masses)[0]
         return replace(made, calibration=_calibration(header))
 
+    score = task.held_out_score(encoder)
     training = train_in_place(
         settings,
         learner,
         problem,
         model=lambda weights: model(replace(weights, w=weights.w.copy())),
-        held_out_score=task.held_out_score(encoder),
+        held_out_score=score,
+        best=None if score is None or settings.sharding is not None else BestInCheckpoint(),
         checkpoint=None if checkpoint is None else Checkpoint(str(checkpoint), asked),
     )
     return Trained(model(training.made), training.history, shards=training.shards)

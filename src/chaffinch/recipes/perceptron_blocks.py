@@ -61,7 +61,7 @@ def train_online_blocks(task: CachedTask, config: StructuredPerceptron | MiraTag
         lean = Layout.chain(len(rows.features), Y)
         how["held_out_score"] = tag_score(task.dev, task.threads)
         how["scored"] = lambda made: model(rows.scorer(made, lean), rows.encoder)
-        how["best_file"] = task.best_file(problem.scorer.layout, task.checkpoint)
+        how["best"] = task.best_file(problem.scorer.layout, task.checkpoint)
     asked = fingerprint([repr(config), str(task.seed), task.cache.fingerprint, *encoder.templates])
     training = train_in_place(
         task,
