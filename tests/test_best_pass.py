@@ -14,10 +14,10 @@ from chaffinch.learners.best_pass import BestInFile
 from chaffinch.learners.problem import Pass
 from chaffinch.recipes.crf_blocks import BlockExamples, CachedTask, train_blocks
 from chaffinch.recipes.crf_config import Crf
-from chaffinch.recipes.held_out_rows import HeldOutRows
 from chaffinch.recipes.perceptron import MiraTagger, StructuredPerceptron
 from chaffinch.recipes.perceptron_blocks import train_online_blocks
 from chaffinch.recipes.recipe import Trained
+from chaffinch.recipes.scored_rows import ScoredRows
 from chaffinch.scorers import Layout, Linear
 from test_block_training import cached, corpus, same
 
@@ -71,7 +71,7 @@ def test_held_out_rows_are_answered_as_by_the_whole_model(
 ) -> None:
     dev = corpus(60, seed=2)
     seen: list[Any] = []
-    monkeypatch.setattr("chaffinch.recipes.held_out_rows.IDS", 50)
+    monkeypatch.setattr("chaffinch.recipes.scored_rows.IDS", 50)
     for module in ("crf_blocks", "perceptron_blocks"):
         monkeypatch.setattr(
             f"chaffinch.recipes.{module}.tag_score",
@@ -86,7 +86,7 @@ def test_held_out_rows_are_answered_as_by_the_whole_model(
 def test_the_rows_of_held_out_sentences_have_only_their_own_features(cache: Cache) -> None:
     model = trained(CachedTask(cache, ("w",)), CRF).model
     dev = corpus(5, seed=3)
-    rows = HeldOutRows.of(dev, model.encoder, 1)
+    rows = ScoredRows.of(dev, model.encoder, 1)
     whole = model.encoder.rows(dev, 1)
     assert len(rows.features) < model.encoder.n_features
     assert rows.features[rows.encoder.rows(dev, 1).ids].tolist() == whole.ids.tolist()

@@ -53,9 +53,9 @@ from chaffinch.recipes.encoding import (
     refuse_empty,
     suggested_preset,
 )
-from chaffinch.recipes.held_out_rows import HeldOutRows
 from chaffinch.recipes.recipe import TaggingTask, Trained
 from chaffinch.recipes.rules import LabelRules
+from chaffinch.recipes.scored_rows import ScoredRows
 from chaffinch.recipes.training import tag_score, train_in_place
 from chaffinch.scorers import Layout, Linear
 from chaffinch.structures import Chain
@@ -275,7 +275,7 @@ def scoring(task: CachedTask, models: CrfModels, checkpoint: Path | None) -> dic
     """How :func:`train_passes` scores held-out sentences and keeps the best pass, without a copy of the weights."""
     if task.dev is None:
         return {}
-    rows = HeldOutRows.of(task.dev, models.encoder, task.threads)
+    rows = ScoredRows.of(task.dev, models.encoder, task.threads)
     lean = CrfLayout(len(rows.features), models.shape.Y)
     own = replace(models, encoder=cast(TemplateEncoder, rows.encoder), shape=lean)
     return {

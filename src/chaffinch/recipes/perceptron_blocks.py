@@ -17,10 +17,10 @@ from chaffinch.modelfile import fingerprint
 from chaffinch.recipes import crf_blocks
 from chaffinch.recipes.crf_blocks import BlockExamples, BlockLabels, CachedTask, encoded_blocks
 from chaffinch.recipes.encoding import InnerLabels
-from chaffinch.recipes.held_out_rows import HeldOutRows
 from chaffinch.recipes.perceptron import MiraTagger, StructuredPerceptron, learner_of
 from chaffinch.recipes.recipe import TaggingTask, Trained
 from chaffinch.recipes.rules import LabelRules, TransitionRules
+from chaffinch.recipes.scored_rows import ScoredRows
 from chaffinch.recipes.training import tag_score, train_in_place
 from chaffinch.scorers import Layout, Linear
 
@@ -57,7 +57,7 @@ def train_online_blocks(task: CachedTask, config: StructuredPerceptron | MiraTag
 
     how: dict[str, Any] = {}
     if task.dev is not None:
-        rows = HeldOutRows.of(task.dev, TemplateEncoder(encoder), task.threads)
+        rows = ScoredRows.of(task.dev, TemplateEncoder(encoder), task.threads)
         lean = Layout.chain(len(rows.features), Y)
         how["held_out_score"] = tag_score(task.dev, task.threads)
         how["scored"] = lambda made: model(rows.scorer(made, lean), rows.encoder)

@@ -14,7 +14,7 @@ IDS = 1 << 20  # ids that are renumbered at a time
 
 
 @dataclass(frozen=True)
-class HeldOutRows:
+class ScoredRows:
     """The rows of some sentences over the features that occur in them, numbered from 0.
 
     features: their numbers among all features, rising, int32
@@ -27,7 +27,7 @@ class HeldOutRows:
     encoder: EncodedTable
 
     @classmethod
-    def of(cls, table: TokenTable, encoder: TemplateEncoder, threads: int) -> "HeldOutRows":
+    def of(cls, table: TokenTable, encoder: TemplateEncoder, threads: int) -> "ScoredRows":
         """The rows of a table."""
         rows = encoder.rows(table, threads)
         found = np.zeros(0, np.int32)
