@@ -54,8 +54,7 @@ void look_up(const KeyTable &table, const Keys &keys, std::size_t n, std::int32_
         for (std::size_t i = 0; i < n; ++i) out[i] = table.find_dense(keys[i]);
         return;
     }
-    for (std::size_t i = 0; i < n; ++i) table.prefetch(keys[i]);
-    for (std::size_t i = 0; i < n; ++i) out[i] = table.find_hashed(keys[i]);
+    table.find_hashed(keys.data(), n, out);
 }
 
 void look_up(KeyTable &table, const Keys &keys, std::size_t n, std::int32_t *out) {

@@ -3,6 +3,7 @@
 
 #include "give_back.hpp"
 
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -25,7 +26,7 @@ class KeyTable {
         if (dense_) {
             ids_.assign(span, absent);
         } else {
-            slots_.assign(64, Slot{no_key, absent, 0});
+            empty(64);
         }
     }
 
@@ -39,8 +40,17 @@ class KeyTable {
     std::int32_t find_dense(std::uint64_t key) const { return key < span_ ? ids_[key] : absent; }
 
     std::int32_t find_hashed(std::uint64_t key) const {
-        for (std::size_t i = place(key);; i = after(i))
-            if (slots_[i].key == key || slots_[i].key == no_key) return slots_[i].id;
+        std::int32_t id;
+        find_hashed(&key, 1, &id);
+        return id;
+    }
+
+    // The ids of n keys; the slots of several are prefetched.
+    void find_hashed(const std::uint64_t *keys, std::size_t n, std::int32_t *out) const {
+        if (mask_ != 0)
+            find_at(Masked{mask_}, keys, n, out);
+        else
+            find_at(Scaled{slots_.size()}, keys, n, out);
     }
 
     // Prefetches what `find` or `count` will read.
@@ -142,7 +152,7 @@ class KeyTable {
         std::size_t slots = 64; // at most 60 % full: it will not grow any more
         while (3 * slots < 5 * n) slots *= 2;
         machine::release(slots_);
-        slots_.assign(n < large ? slots : 5 * n / 3 + 1, Slot{no_key, absent, 0});
+        empty(n < large ? slots : 5 * n / 3 + 1);
     }
 
     // Give key this id; false if the key is out of range or has one already. After clear(n), at most n times.
@@ -173,17 +183,44 @@ class KeyTable {
         std::int32_t count;
     };
 
-    // Keys are nearly consecutive numbers; a multiplication spreads them, and its upper half is scaled to the slots.
-    std::size_t place(std::uint64_t key) const {
-        const std::uint64_t h = key * 0x9e3779b97f4a7c15ULL;
-        return static_cast<std::size_t>((h >> 32) * slots_.size() >> 32);
+    // Keys are nearly consecutive numbers; a multiplication spreads them. A fold of its halves is masked if the number of
+    // slots is a power of two, which is faster; else the upper half is scaled to the slots.
+    static std::uint64_t spread(std::uint64_t key) { return key * 0x9e3779b97f4a7c15ULL; }
+    struct Masked {
+        std::size_t mask;
+        std::size_t place(std::uint64_t key) const { return static_cast<std::size_t>(spread(key) ^ (spread(key) >> 32)) & mask; }
+        std::size_t after(std::size_t i) const { return (i + 1) & mask; }
+    };
+    struct Scaled {
+        std::size_t slots;
+        std::size_t place(std::uint64_t key) const { return static_cast<std::size_t>((spread(key) >> 32) * slots >> 32); }
+        std::size_t after(std::size_t i) const { return i + 1 == slots ? 0 : i + 1; }
+    };
+    std::size_t place(std::uint64_t key) const { return mask_ != 0 ? Masked{mask_}.place(key) : Scaled{slots_.size()}.place(key); }
+    std::size_t after(std::size_t i) const { return mask_ != 0 ? Masked{mask_}.after(i) : Scaled{slots_.size()}.after(i); }
+
+    template <class Places>
+    void find_at(const Places at, const std::uint64_t *keys, std::size_t n, std::int32_t *out) const {
+        const Slot *const slots = slots_.data();
+        if (n > 1)
+            for (std::size_t i = 0; i < n; ++i) __builtin_prefetch(slots + at.place(keys[i]));
+        for (std::size_t i = 0; i < n; ++i) {
+            std::size_t k = at.place(keys[i]);
+            while (slots[k].key != keys[i] && slots[k].key != no_key) k = at.after(k);
+            out[i] = slots[k].id;
+        }
     }
 
-    std::size_t after(std::size_t i) const { return i + 1 == slots_.size() ? 0 : i + 1; }
-
-    void resize(std::size_t n) {
+    // Takes n empty slots; returns those that it had.
+    std::vector<Slot> empty(std::size_t n) {
         std::vector<Slot> old(n, Slot{no_key, absent, 0});
         old.swap(slots_);
+        mask_ = std::has_single_bit(n) ? n - 1 : 0;
+        return old;
+    }
+
+    void resize(std::size_t n) {
+        const std::vector<Slot> old = empty(n);
         for (const Slot &slot : old) {
             if (slot.key == no_key) continue;
             std::size_t i = place(slot.key);
@@ -195,6 +232,7 @@ class KeyTable {
     std::uint64_t span_;
     bool dense_;
     std::int32_t size_ = 0;
+    std::size_t mask_ = 0;             // the number of slots minus 1, if it is a power of two
     std::vector<std::int32_t> ids_;    // dense: [span] id or absent
     std::vector<std::uint64_t> keys_;  // dense: [size] while counting
     std::vector<std::int32_t> counts_; // dense: [size] while counting
