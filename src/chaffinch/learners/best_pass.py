@@ -57,8 +57,8 @@ class BestInMemory:
         return False
 
     def read(self) -> Any:
-        """The model in the file."""
-        raise NotImplementedError
+        """The model of the best pass, if no pass follows a checkpoint."""
+        return self.made
 
     def packed(self, _: Sequence[Progress]) -> State:
         """What a checkpoint holds of it: nothing."""
@@ -101,11 +101,6 @@ class BestInCheckpoint(BestInMemory):
         self.met(history)
         self.made = ChoiceWeights(np.array(state[WEIGHTS]), np.asarray(state[LINK]).tobytes().decode())
         return history
-
-    def read(self) -> ChoiceWeights:
-        """The weights of the checkpoint, after which no pass was needed."""
-        assert self.made is not None
-        return self.made
 
 
 @dataclass
