@@ -281,6 +281,56 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(tmp_path, optimiser, c1)
     assert not path.exists()
 
 
+@pytest.mark.parametrize("stop", [1, 3, 5])
+@pytest.mark.parametrize(
+    "knobs",
+    [{"optimiser": "sdca"}, {"optimiser": "sdca", "c1": 0.1}, {"optimiser": "sgd"}, {"prune": 1e-3}],
+    ids=str,
+)
+def test_an_interrupted_run_keeps_the_best_of_all_passes(tmp_path, monkeypatch, knobs, stop):
+    knobs = {"passes": 6, "tolerance": 0.0, "c2": 0.1, "min_weight": 0.0, **knobs}
+    told, scores = (0.2, 0.8, 0.3, 0.4, *[0.1] * 20), {}
+
+    def score(model) -> float:
+        return scores.setdefault(model.weights.dense.tobytes(), told[len(scores)])
+
+    monkeypatch.setattr("chaffinch.recipes.training.tag_score", lambda *_: score)
+    whole = tagger(**knobs).fit(X, y, dev=(X, y))
+    passes = [p.scores["dev"] for p in whole.history_]
+    assert passes == list(told[:5])  # the second is the best, and patience ends with the fifth
+
+    def killed(progress: Progress) -> None:
+        if progress.done == stop:
+            raise KeyboardInterrupt
+
+    path = tmp_path / "run.chaff"
+    with pytest.raises(KeyboardInterrupt):
+        tagger(**knobs, checkpoint=str(path)).fit(X, y, dev=(X, y), on_epoch=killed)
+    with pytest.raises(ConfigError, match="not a checkpoint of this training"):
+        tagger(**knobs, checkpoint=str(path)).fit(X, y, dev=(X[:3], y[:3]))
+    resumed = tagger(**knobs, checkpoint=str(path)).fit(X, y, dev=(X, y))
+    assert [p.scores["dev"] for p in resumed.history_] == passes
+    np.testing.assert_array_equal(resumed.model_.weights.dense, whole.model_.weights.dense)
+    assert not path.exists()
+
+
+def test_a_run_that_was_interrupted_at_its_optimum_is_finished(tmp_path):
+    path, knobs = tmp_path / "run.chaff", {"optimiser": "sdca", "c2": 1.0, "tolerance": 0.01, "passes": 50}
+    whole = tagger(**knobs).fit(X, y)
+    last = whole.history_[-1].done
+    assert 1 < last < 50
+
+    def killed(progress: Progress) -> None:
+        if progress.done == last:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tagger(**knobs, checkpoint=str(path)).fit(X, y, on_epoch=killed)
+    resumed = tagger(**knobs, checkpoint=str(path)).fit(X, y)
+    assert [p.done for p in resumed.history_] == [last]
+    np.testing.assert_array_equal(resumed.model_.weights.unary, whole.model_.weights.unary)
+
+
 def test_another_trainings_checkpoint_is_refused(tmp_path):
     path = tmp_path / "run.chaff"
 

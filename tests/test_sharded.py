@@ -238,6 +238,71 @@ def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, monkeypatch, recipe, a
     assert bytes_of(made, tmp_path / "b.chaff") == expected
 
 
+@pytest.mark.parametrize("after", [1, 3, 5])
+@pytest.mark.parametrize("recipe", ["crf", "perceptron"])
+def test_a_killed_run_keeps_the_best_of_all_passes(tmp_path, monkeypatch, recipe, after):
+    monkeypatch.setattr(sharded_likelihood, "BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr(sharded_likelihood, "CHECKPOINT_SHARE", 0)
+    told, scores = (0.2, 0.8, 0.3, 0.4, *[0.1] * 20), {}
+
+    def score(model):
+        return scores.setdefault(model.weights.dense.tobytes(), told[len(scores)])
+
+    monkeypatch.setattr("chaffinch.recipes.training.tag_score", lambda *_: score)
+    X, y = sentences(80)
+
+    def trained(where, on_epoch=None):
+        listener = {} if on_epoch is None else {"on_epoch": on_epoch}
+        return tagger(recipe, sharding(where)).fit(X, y, dev=(X[:20], y[:20]), **listener)
+
+    whole = trained(tmp_path / "a")
+    passes = [p.scores["dev"] for p in whole.history_]
+    assert passes == list(told[: len(passes)])
+    assert len(passes) >= 5
+
+    def stop(progress):
+        if progress.done == after:
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        trained(tmp_path / "b", stop)
+    made = trained(tmp_path / "b")
+    assert [p.scores["dev"] for p in made.history_] == passes
+    assert bytes_of(made, tmp_path / "b.chaff") == bytes_of(whole, tmp_path / "a.chaff")
+    again = trained(tmp_path / "b")  # a finished training is not repeated
+    assert bytes_of(again, tmp_path / "c.chaff") == bytes_of(whole, tmp_path / "a.chaff")
+
+
+def test_a_killed_run_of_documents_keeps_the_best_of_all_passes(tmp_path, monkeypatch):
+    monkeypatch.setattr(sharded_likelihood, "BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr(sharded_likelihood, "CHECKPOINT_SHARE", 0)
+    told, scores = (0.2, 0.8, 0.3, 0.4, *[0.1] * 20), {}
+
+    def score(model):
+        return scores.setdefault(model.w.tobytes(), told[len(scores)])
+
+    monkeypatch.setattr("chaffinch.recipes.document_task.document_score", lambda *_: score)
+    X, y = texts(200)
+
+    def trained(where, on_epoch=None):
+        made = Classifier("maxent", settings={"l2": 0.01}, features="words", calibrate=False, threads=1)
+        made.sharding = sharding(where)
+        listener = {} if on_epoch is None else {"on_epoch": on_epoch}
+        return made.fit(X, y, dev=(X[:20], y[:20]), **listener)
+
+    def stop(progress):
+        if progress.done == 3:
+            raise Interrupted
+
+    whole = trained(tmp_path / "a")
+    assert [p.scores["dev"] for p in whole.history_] == list(told[:5])
+    with pytest.raises(Interrupted):
+        trained(tmp_path / "b", stop)
+    made = trained(tmp_path / "b")
+    assert [p.scores["dev"] for p in made.history_] == list(told[:5])
+    assert bytes_of(made, tmp_path / "b.chaff") == bytes_of(whole, tmp_path / "a.chaff")
+
+
 def test_a_finished_training_is_not_repeated(tmp_path):
     X, y = sentences(80)
     first = tagger("crf", sharding(tmp_path / "a")).fit(X, y)

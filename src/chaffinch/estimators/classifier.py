@@ -15,7 +15,6 @@ from chaffinch.estimators.document_learning import DocumentLearning
 from chaffinch.estimators.documents import (
     counting,
     documents_and_numbers,
-    fingerprint_of,
     importance_of,
     is_text,
     labels_of,
@@ -44,6 +43,7 @@ from chaffinch.recipes.document_task import (
     DocumentTask,
     train_classifier,
 )
+from chaffinch.recipes.fingerprints import documents_fingerprint
 from chaffinch.recipes.partial_fit import Increment
 from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.text.label_names import look_alike_remark
@@ -288,7 +288,7 @@ class Classifier(DocumentLearning):
             documents, labels, beside, importance = counting(documents, labels, beside, importance)
         if not text and not whole and len(documents) <= MERGED_UP_TO:
             documents, labels, importance = merged(documents, labels, importance)
-        self.fingerprint_ = fingerprint_of(documents, labels)
+        self.fingerprint_ = documents_fingerprint(documents, labels)
         self.trained_on_ = {"documents": len(labels.ptr) - 1}
         return DocumentTask(
             X=documents,

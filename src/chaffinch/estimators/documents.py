@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch import modelfile
 from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators.inputs import (
     frame_columns,
@@ -224,14 +223,6 @@ def counting(documents: Any, labels: DocumentLabels, beside: Any, importance: ND
     elif beside is not None:
         beside = (beside.tocsr() if hasattr(beside, "tocsr") else np.asarray(beside))[keep]
     return rows, labels.taken(keep), beside, importance[keep]
-
-
-def fingerprint_of(documents: Any, labels: DocumentLabels) -> str:
-    """The fingerprint of the training data."""
-    if isinstance(documents, list):
-        texts = [one if isinstance(one, str) else repr(one) for one in documents]
-        return modelfile.fingerprint(texts, labels.ptr, labels.ids)
-    return modelfile.fingerprint(documents.ptr, documents.ids, documents.weights(), labels.ptr, labels.ids)
 
 
 def _single(array: NDArray[Any]) -> DocumentLabels:

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch import modelfile
 from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators.inputs import (
     SampleWeight,
@@ -338,13 +337,3 @@ def _length_difference(table: TokenTable, labels: TokenTable, first: int) -> str
         return f"X has {table.n_sentences} sentences, y has {labels.n_sentences}"
     n = int(np.flatnonzero(np.diff(table.ptr) != np.diff(labels.ptr))[0])
     return f"sentence {first + n:,} has {np.diff(table.ptr)[n]} tokens and {np.diff(labels.ptr)[n]} labels"
-
-
-def sentences_fingerprint(table: TokenTable) -> str:
-    """The fingerprint of the training data."""
-    columns: list[Any] = [a for column in table.columns.values() for a in (column.types, column.ids)]
-    if table.attributes is not None:
-        rows = table.attributes.rows
-        columns += [rows.names.names(np.arange(len(rows.names), dtype=np.int32)), rows.ptr, rows.ids]
-        columns += [] if rows.values is None else [rows.values]
-    return modelfile.fingerprint(table.names, table.ptr, *columns)

@@ -19,7 +19,6 @@ from chaffinch.estimators.sentences import (
     held_out_sentences,
     labelled,
     sentence_weights,
-    sentences_fingerprint,
     sentences_of,
     soft_of,
     unread_remarks,
@@ -36,6 +35,7 @@ from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, TaggingTask
 from chaffinch.recipes.calibration import calibrate
 from chaffinch.recipes.crf_blocks import CachedTask, train_blocks
 from chaffinch.recipes.crf_config import Crf
+from chaffinch.recipes.fingerprints import table_fingerprint
 from chaffinch.recipes.perceptron import MiraTagger, StructuredPerceptron
 from chaffinch.recipes.perceptron_blocks import train_online_blocks
 from chaffinch.search.label_rules import OF_TOKENS, Rule, RuleBook, rules_as_data, rules_of
@@ -222,7 +222,7 @@ class Tagger(TagLearning):
         self.config_ = config
         self.history_ = trained.history
         self.shards_ = None if trained.shards is None else trained.shards.as_dict()
-        self.fingerprint_ = sentences_fingerprint(train)
+        self.fingerprint_ = table_fingerprint(train)
         self.trained_on_ = {"sentences": train.n_sentences, "tokens": train.n_tokens}
         certain = task.soft is None and task.unknown is None and getattr(config, "start", None) is None
         self._memory, self._learnt, self._before, self._stepped = trained.memory, None, None, 0

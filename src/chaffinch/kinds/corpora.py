@@ -10,6 +10,7 @@ import numpy as np
 
 from chaffinch import modelfile
 from chaffinch.errors import DataError
+from chaffinch.recipes.fingerprints import table_fingerprint
 from chaffinch.text.table import TokenTable, concatenated
 
 EVERY = 10  # every tenth example is held out if no held-out data is named
@@ -111,8 +112,7 @@ def fingerprint(corpus: Corpus) -> str:
     """A fingerprint of the content of a corpus."""
     if isinstance(corpus, ExampleLists):
         return modelfile.fingerprint(*corpus.content())
-    columns = [piece for column in corpus.columns.values() for piece in (column.types, column.ids)]
-    return modelfile.fingerprint(list(corpus.columns), corpus.ptr, *columns)
+    return table_fingerprint(corpus)
 
 
 def _picked(values: Any, chosen: Sequence[int]) -> Any:

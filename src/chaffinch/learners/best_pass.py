@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from chaffinch.progress import Progress
 from chaffinch.scorers import Layout, Linear
 
 BEST = ".best"  # what the name of the file ends in
-HISTORY = "history"  # the section of a checkpoint with the scores of all passes so far
-WEIGHTS, LINK = "best", "best_link"  # the sections with the weights of the best pass
+HISTORY = "best_history"  # the section of a checkpoint with the scores of all passes so far
+WEIGHTS = "best"  # the section with the weights of the best pass; several arrays are numbered
+LINK = "best_link"
 
 
 @dataclass
@@ -81,17 +83,20 @@ class BestInMemory:
 
 @dataclass
 class BestInCheckpoint(BestInMemory):
-    """The weights of a choice in the best pass, in memory and in every checkpoint.
+    """The weights of the best pass, in memory and in every checkpoint.
 
     A checkpoint also holds the scores of all passes so far, so that a training that continues keeps the same pass.
+
+    scorer: that of the problem, which gets the weights; None: the weights are not those of a scorer
     """
+
+    scorer: Any = None
 
     def packed(self, history: Sequence[Progress]) -> State:
         """The scores of all passes and the weights of the best one, if any was scored."""
         if self.made is None:
             return {}
-        link = np.frombuffer(self.made.link.encode(), np.uint8)
-        return {HISTORY: _text({"passes": _rows(history)}), WEIGHTS: self.made.w, LINK: link}
+        return {HISTORY: _text({"passes": _rows(history)}), **_arrays(self.made)}
 
     def restored(self, state: State | None) -> list[Progress]:
         """The passes before a checkpoint."""
@@ -99,8 +104,17 @@ class BestInCheckpoint(BestInMemory):
             return []
         history = _passes(_read(state)["passes"])
         self.met(history)
-        self.made = ChoiceWeights(np.array(state[WEIGHTS]), np.asarray(state[LINK]).tobytes().decode())
+        self.made = self._weights(state)
         return history
+
+    def _weights(self, state: State) -> Any:
+        """The weights in a checkpoint, as the learner makes them: see :func:`_arrays`."""
+        if LINK in state:
+            return ChoiceWeights(np.array(state[WEIGHTS]), np.asarray(state[LINK]).tobytes().decode())
+        if WEIGHTS in state:
+            return self.scorer.with_weights(np.array(state[WEIGHTS]))
+        numbered = (f"{WEIGHTS}{n}" for n in count())
+        return tuple(np.array(state[name]) for name in takewhile(state.__contains__, numbered))
 
 
 @dataclass
@@ -163,6 +177,15 @@ class BestInFile(BestInMemory):
                 "checkpoint beside them to train again"
             )
         return Linear(self.layout, w)
+
+
+def _arrays(made: Any) -> dict[str, NDArray[Any]]:
+    """The weights of a choice, of a scorer, or several arrays."""
+    if isinstance(made, ChoiceWeights):
+        return {WEIGHTS: made.w, LINK: np.frombuffer(made.link.encode(), np.uint8)}
+    if isinstance(made, tuple):
+        return {f"{WEIGHTS}{n}": array for n, array in enumerate(made)}
+    return {WEIGHTS: made.w}
 
 
 def _rows(history: Sequence[Progress]) -> list[Any]:

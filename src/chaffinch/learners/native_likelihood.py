@@ -248,12 +248,13 @@ def sdca_passes(learner: Sdca, problem: Problem, threads: int, state: State | No
         native.restore(nodes, pairs, change, loss, smaller, order, counts, float(mean[0]))
         if learner.c1 > 0:
             native.restore_held(state["sums"], *state["held"].tolist())
-    gap = np.inf
+    gap = np.inf if state is None or "gap" not in state else float(state["gap"][0])
 
     def memory() -> State:
         nodes, pairs, change, loss, smaller, order, counts, mean = native.state()
         arrays = (nodes, pairs, change, loss, smaller, order, counts, np.array([mean]))
         found: dict[str, NDArray[Any]] = dict(zip(SDCA_STATE, arrays, strict=True))
+        found["gap"] = np.array([gap])
         if learner.c1 > 0:
             sums, *held = native.held()
             found |= {"sums": sums, "held": np.array(held)}
@@ -263,8 +264,11 @@ def sdca_passes(learner: Sdca, problem: Problem, threads: int, state: State | No
         if learner.kept is not None and learner.c1 == 0:
             learner.kept.state, learner.kept.w = native.state(), run.w.copy()
 
-    if run.done >= learner.epochs and learner.finish is None:
+    near = gap < learner.tolerance or (run.done >= learner.epochs and gap <= FAR * learner.tolerance)
+    if near or (run.done >= learner.epochs and learner.finish is None):  # it was finished
+        keep()
         yield run.over()
+        return
     for number in range(run.done + 1, learner.epochs + 1):
         met = native.run(run.w)
         gap = met.gap

@@ -186,9 +186,13 @@ class Sharding:
     def _folder(self, key: str) -> Path:
         return self.folder / key.rpartition(":")[2][:16]
 
-    def checkpoint(self, key: str) -> Checkpoint:
-        """The checkpoint of a problem. It stays after training: a later training may be interrupted."""
-        return _Lasting(str(self._folder(key) / "checkpoint.chaff"), key)
+    def checkpoint(self, key: str, dev: str = "") -> Checkpoint:
+        """The checkpoint of a problem. It stays after training: a later training may be interrupted.
+
+        dev: the fingerprint of the held-out data, on which passes are chosen
+        """
+        name = f"checkpoint{dev.rpartition(':')[2][:16]}.chaff"
+        return _Lasting(str(self._folder(key) / name), modelfile.fingerprint([key, dev]))
 
 
 class _Lasting(Checkpoint):

@@ -11,7 +11,7 @@ from typing import Any
 
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError
-from chaffinch.learners.best_pass import BestInMemory
+from chaffinch.learners.best_pass import BestInCheckpoint, BestInMemory
 from chaffinch.learners.problem import Pass, Problem, State, Trains
 from chaffinch.progress import Listener, Progress, going_on, keep_going
 
@@ -50,10 +50,11 @@ def train_passes(
     scored:         makes the model for the held-out score, if it is a smaller one
     held_out_score: scores a model; the best pass is kept, and training stops ``patience`` passes after it
     checkpoint:     written after every pass; training continues from it if it exists
-    best:           keeps the best pass; None: in memory, and a training that continues from a checkpoint chooses
-                    among the passes since then
+    best:           keeps the best pass; None: in memory, and in the checkpoint
     """
-    best = BestInMemory() if best is None else best
+    if best is None:
+        kept = checkpoint is not None and held_out_score is not None
+        best = BestInCheckpoint(problem.scorer) if kept else BestInMemory()
     states = [None if checkpoint is None else checkpoint.load()]
     history = best.restored(states[0])
     passes = learner.passes(
@@ -128,7 +129,7 @@ CHECKPOINT_SECONDS = 0.5
 class Checkpoint:
     """A file of arrays that belongs to one training: the same data, settings and seed.
 
-    asked: the fingerprint of all that the training depends on
+    asked: the fingerprint of all that the training depends on, held-out data included
     """
 
     path: str

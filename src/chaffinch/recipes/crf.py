@@ -59,6 +59,7 @@ from chaffinch.recipes.encoding import (
     refuse_empty,
     suggested_preset,
 )
+from chaffinch.recipes.fingerprints import held_out_fingerprint
 from chaffinch.recipes.recipe import Change, Recipe, TaggingTask, Trained, are_corrections, doubled
 from chaffinch.recipes.rules import LabelRules
 from chaffinch.recipes.training import train_on_sentences
@@ -297,7 +298,8 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
     checkpoint = None
     if config.checkpoint is not None:
         own = () if rows.values is None else (rows.values,)
-        asked = fingerprint([repr(config), repr(chosen), str(task.seed)], inner.y, rows.ids, *own)
+        told = [repr(config), repr(chosen), str(task.seed), held_out_fingerprint(task.dev)]
+        asked = fingerprint(told, inner.y, rows.ids, *own)
         checkpoint = Checkpoint(config.checkpoint, asked)
     training = train_on_sentences(
         task, learner, problem, models.model, patience=config.patience, checkpoint=checkpoint

@@ -53,6 +53,7 @@ from chaffinch.recipes.encoding import (
     refuse_empty,
     suggested_preset,
 )
+from chaffinch.recipes.fingerprints import held_out_fingerprint
 from chaffinch.recipes.recipe import TaggingTask, Trained
 from chaffinch.recipes.rules import LabelRules
 from chaffinch.recipes.scored_rows import ScoredRows
@@ -252,9 +253,8 @@ def train_blocks(task: CachedTask, config: Crf) -> Trained:
     rules = LabelRules.of(config, TaggingTask(task.cache.block(0), task.columns), inner)
     models = CrfModels(TemplateEncoder(encoder), inner, shape, rules, None)
     path = task.checkpoint if config.checkpoint is None else Path(config.checkpoint)
-    asked = fingerprint(
-        [repr(config), repr(chosen), str(task.seed), task.cache.fingerprint, *encoder.templates]
-    )
+    told = [repr(config), repr(chosen), str(task.seed), task.cache.fingerprint]
+    asked = fingerprint([*told, held_out_fingerprint(task.dev), *encoder.templates])
     training = train_in_place(
         task,
         learner,

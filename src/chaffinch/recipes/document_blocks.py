@@ -20,7 +20,6 @@ from chaffinch.cache.blocks import Ids
 from chaffinch.cache.documents import DocumentCache, DocumentWriter, Rows, TextSpool
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.rows import SparseRows, joined
-from chaffinch.learners.best_pass import BestInCheckpoint
 from chaffinch.learners.block_choice import BlockChoice, BlockDual
 from chaffinch.learners.block_sgd import DocumentBlocks
 from chaffinch.learners.choice import ChoiceWeights, padded
@@ -35,6 +34,7 @@ from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.modelfile import fingerprint
 from chaffinch.progress import Listener, Progress, keep_going
 from chaffinch.recipes.document_task import DocumentLabels, DocumentTask, finished, suited
+from chaffinch.recipes.fingerprints import held_out_fingerprint
 from chaffinch.recipes.out_of_fold import first_duplicates
 from chaffinch.recipes.recipe import Trained
 from chaffinch.recipes.text_features import TextFeatures
@@ -490,7 +490,8 @@ def train_documents(
             )
         learner = suited(DualLogistic(C=trial.C), True, N)
         problem = replace(problem, structure=Choice(Y), scorer=Unweighted(Layout.choice(F + 1, Y)))
-    asked = fingerprint([repr(learner), str(settings.seed), cache.file.fingerprint])
+    dev = held_out_fingerprint(task.dev)
+    asked = fingerprint([repr(learner), str(settings.seed), cache.file.fingerprint, dev])
     labels = DocumentLabels(np.array(cache.labels), np.zeros(1, np.int64), np.zeros(0, np.int32))
     task = replace(task, labels=labels)
 
@@ -499,14 +500,13 @@ def train_documents(
         made = finished(task, encoder, weights, None, masses)[0]
         return replace(made, calibration=_calibration(header))
 
-    score = task.held_out_score(encoder)
     training = train_in_place(
         settings,
         learner,
         problem,
         model=lambda weights: model(replace(weights, w=weights.w.copy())),
-        held_out_score=score,
-        best=None if score is None or settings.sharding is not None else BestInCheckpoint(),
+        held_out_score=task.held_out_score(encoder),
+        dev=dev,
         checkpoint=None if checkpoint is None else Checkpoint(str(checkpoint), asked),
     )
     return Trained(model(training.made), training.history, shards=training.shards)

@@ -17,6 +17,7 @@ from chaffinch.modelfile import fingerprint
 from chaffinch.recipes import crf_blocks
 from chaffinch.recipes.crf_blocks import BlockExamples, BlockLabels, CachedTask, encoded_blocks
 from chaffinch.recipes.encoding import InnerLabels
+from chaffinch.recipes.fingerprints import held_out_fingerprint
 from chaffinch.recipes.perceptron import MiraTagger, StructuredPerceptron, learner_of
 from chaffinch.recipes.recipe import TaggingTask, Trained
 from chaffinch.recipes.rules import LabelRules, TransitionRules
@@ -62,7 +63,8 @@ def train_online_blocks(task: CachedTask, config: StructuredPerceptron | MiraTag
         how["held_out_score"] = tag_score(task.dev, task.threads)
         how["scored"] = lambda made: model(rows.scorer(made, lean), rows.encoder)
         how["best"] = task.best_file(problem.scorer.layout, task.checkpoint)
-    asked = fingerprint([repr(config), str(task.seed), task.cache.fingerprint, *encoder.templates])
+    told = [repr(config), str(task.seed), task.cache.fingerprint, held_out_fingerprint(task.dev)]
+    asked = fingerprint([*told, *encoder.templates])
     training = train_in_place(
         task,
         learner,

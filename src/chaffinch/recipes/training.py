@@ -18,6 +18,7 @@ from chaffinch.model import TaggingModel
 from chaffinch.model.associations import Pair
 from chaffinch.model.parsing import ParsingModel, Sentence
 from chaffinch.progress import Listener, keep_going
+from chaffinch.recipes.fingerprints import held_out_fingerprint
 from chaffinch.recipes.recipe import TaggingTask, Trained
 from chaffinch.structures.matching import Links
 from chaffinch.text.binary_trees import nodes
@@ -52,15 +53,19 @@ def train_on_sentences(
     )
 
 
-def train_in_place(task: Any, learner: Learner, problem: Problem, **how: Any) -> Training:
+def train_in_place(
+    task: Any, learner: Learner, problem: Problem, *, dev: str | None = None, **how: Any
+) -> Training:
     """Train in this process, or in shards on the engine of the task.
 
+    dev: the fingerprint of the held-out data; None: that of the task's
     how: further arguments of :func:`train_passes`
     """
     if task.sharding is None:
         return train_passes(learner, problem, threads=task.threads, on_epoch=task.on_epoch, **how)
     parts = sharded(learner, problem, task.sharding)
-    how["checkpoint"] = task.sharding.checkpoint(parts.frame(problem).key)
+    dev = held_out_fingerprint(task.dev) if dev is None else dev
+    how["checkpoint"] = task.sharding.checkpoint(parts.frame(problem).key, dev)
     training = train_passes(parts, problem, threads=task.threads, on_epoch=task.on_epoch, **how)
     return replace(training, shards=parts.note(problem))
 
