@@ -1,12 +1,14 @@
 """The page of limits: its generator runs, its bounds follow from sizes, and exponents are those of the power law."""
 
 import importlib.util
+import json
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 from benchmarks import limits
+from benchmarks.machine import machine
 
 ROOT = Path(__file__).resolve().parents[1]
 TINY = limits.Sizes(sentences=8, length=5, labels=4, features=60, each=3, documents=6)
@@ -31,11 +33,27 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_page_has_every_path_and_every_curve(generator: ModuleType, tmp_path: Path) -> None:
     generator.main(tmp_path, TINY, steps=2)
     page = (tmp_path / "limits.md").read_text("utf-8")
+    assert f"## On {machine()['architecture']}" in page
     for name in ("feature extraction", "CRF pass", "Viterbi", "perceptron epoch", "vectorising", "dual pass"):
         assert f"| {name}" in page
     for kind in (*limits.KINDS, "threads"):
         assert f"(limits-{kind}.svg)" in page
         assert (tmp_path / f"limits-{kind}.svg").read_text("utf-8").startswith("<svg")
+
+
+def test_a_run_keeps_the_measurements_of_other_architectures(generator: ModuleType, tmp_path: Path) -> None:
+    path = {"path": "Viterbi", "unit": "token", "bytes": 188, "operations": 968, "bound": "arithmetic"}
+    times = {"limit_ns": 20.0, "taken_ns": 80.0, "chain": 16.0}
+    rates = {"copied": 10.0, "cached": 20.0, "operations": 30.0, "exponentials": 1.0}
+    other = {"another": {"cpu": "Some Processor", **rates, "paths": [{**path, **times}]}}
+    (tmp_path / "limits.json").write_text(json.dumps(other), "utf-8")
+    generator.main(tmp_path, TINY, steps=2)
+    kept = json.loads((tmp_path / "limits.json").read_text("utf-8"))
+    assert kept["another"] == other["another"]
+    assert set(kept) == {"another", machine()["architecture"]}
+    page = (tmp_path / "limits.md").read_text("utf-8")
+    assert "| Viterbi | token | 188 | 968 | arithmetic | 20.0 | 80.0 | 0.25 |" in page
+    assert "another): latency" in page
 
 
 def test_bytes_and_operations_follow_from_the_sizes() -> None:
@@ -80,6 +98,7 @@ def test_the_exponent_of_a_power_law_is_found() -> None:
 
 def test_the_shipped_page_names_its_machine_and_shows_its_plots() -> None:
     page = (ROOT / "docs" / "limits.md").read_text("utf-8")
-    assert "Machine: " in page
+    for architecture in json.loads((ROOT / "docs" / "limits.json").read_text("utf-8")):
+        assert f"## On {architecture}\n\nMachine: " in page
     for kind in (*limits.KINDS, "threads"):
         assert (ROOT / "docs" / f"limits-{kind}.svg").exists()
