@@ -15,6 +15,7 @@ from chaffinch.defaults.documents import PENALTIES, SINGLE, Measured, choose
 from chaffinch.learners.dual import DualCrammerSinger
 from chaffinch.recipes import document_task
 from chaffinch.recipes.document_task import fold_scores
+from chaffinch.recipes.text_features import TextFeatures
 from commandline import Runner, run  # noqa: F401
 
 
@@ -192,7 +193,7 @@ def test_a_choice_costs_a_bounded_number_of_trainings(reviews, monkeypatch):
     work = []
 
     def counted(task, held_out, candidate, settings, folds, known=None):
-        work.append(0.8 * len(folds) * documents._cost(held_out.rows, len(task.labels.classes)))
+        work.append(0.8 * len(folds) * documents._cost(len(held_out.rows.ids), len(task.labels.classes)))
         return measured(task, held_out, candidate, settings, folds, known)
 
     measured = documents._measured
@@ -200,7 +201,8 @@ def test_a_choice_costs_a_bounded_number_of_trainings(reviews, monkeypatch):
     classifier = Classifier(threads=1)
     task = classifier._task(texts, y, None, None, lambda _: True)
     task, _, _ = choose(task, None, {}, False)
-    one = documents._cost(task.ready[1], 5) + documents.ENCODING * len(task.ready[1].ids)
+    stored = len(task.ready[1].ids)
+    one = documents._cost(stored, 5) + documents.ENCODING * stored
     assert sum(work) < max(10 * one, 2 * documents.LEAST)
 
 
@@ -322,6 +324,25 @@ def test_of_two_close_kinds_that_the_second_round_cannot_compare_the_better_is_k
     monkeypatch.setattr(documents, "_affordable", lambda kinds, left, names: documents_used)
     task = Classifier(threads=1)._task(reviews[0][:200], reviews[1][:200], None, None, lambda _: True)
     left = documents._left(task, None, {}, False)
-    kinds = documents._EncodedDocuments(task, left.features)
+    kinds = documents.EncodedDocuments(task, left.features)
     documents._second_round(kinds, left, ["questions", "sentences"], 100)
     assert tried == expected
+
+
+def test_a_kind_of_features_that_the_second_round_cannot_compare_is_not_encoded_again(monkeypatch, reviews):
+    encoded = []
+
+    def spy(task, shared=None):
+        encoded.append((len(task.X), task.features))
+        return whole(task, shared)
+
+    whole = document_task.DocumentTask.encoded
+    monkeypatch.setattr(document_task.DocumentTask, "encoded", spy)
+    monkeypatch.setattr(documents, "SAMPLE", 150)
+    monkeypatch.setattr(documents, "_close", lambda best, errors: ["questions", "sentences"][: len(best)])
+    monkeypatch.setattr(documents, "LEAST", 0.0)
+    monkeypatch.setattr(documents, "TIMES", 1.0)  # fewer than 150 documents are affordable
+    Classifier(calibrate=False, threads=1).fit(reviews[0][:200], reviews[1][:200])
+    assert [size for size, _ in encoded] == [150] * 5 + [200, 200]  # the last: ready
+    asked = TextFeatures.named("questions")
+    assert all(features == asked for size, features in encoded if size == 200)

@@ -23,11 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.defaults.choice import DefaultChoice
+from chaffinch.defaults.encoded_documents import (
+    EncodedDocuments,
+    RecipeTrial,
+    Scored,
+    fold_of_documents,
+    label_of_documents,
+)
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.features.rows import SparseRows
 from chaffinch.knobs import knobs
 from chaffinch.learners.choice import padded
-from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.recipes.classifiers import CLASSIFIERS
 from chaffinch.recipes.document_task import DocumentTask, suited, without_own_folds
 from chaffinch.recipes.out_of_fold import (
@@ -35,11 +40,9 @@ from chaffinch.recipes.out_of_fold import (
     FoldScores,
     HeldOut,
     each_fold,
-    first_labels,
     joined_folds,
-    text_folds,
 )
-from chaffinch.recipes.text_features import DEFAULT, TextFeatures
+from chaffinch.recipes.text_features import DEFAULT
 from chaffinch.trust.calibration import fitted_calibration, fitted_label_calibration
 
 # Penalties to try, from strong to weak; the search starts with the second and the third.
@@ -87,18 +90,6 @@ LEAST = 3e8  # minimum budget of the second round
 DEAR = {"logistic": 2.0}  # recipes whose passes cost more
 LEADING = 3  # candidates that are measured on all folds
 CLOSE = 2  # kinds of features that the second round compares if they are close in the first
-
-
-@dataclass(frozen=True)
-class RecipeTrial:
-    """A kind of features, a recipe and its penalty; None: the recipe has no penalty to choose."""
-
-    features: str
-    recipe: str
-    C: float | None
-
-
-Scored = dict[tuple[RecipeTrial, int], FoldScores | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,8 +179,8 @@ def choose(
     labels = task.labels
     if not task.text or len(task.X) < FEWEST or len(labels.classes) < 2:
         return task, default, None
-    kinds = _EncodedDocuments(task, left.features)
-    if len(np.unique(first_labels(kinds.problem_of_labels()))) < 2:
+    kinds = EncodedDocuments(task, left.features)
+    if len(np.unique(label_of_documents(task))) < 2:
         return task, default, None
     names, tried, sample = _first_round(kinds)
     found = _second_round(kinds, left, names, sample)
@@ -220,9 +211,6 @@ def choose(
         scored=FoldScores(best.held, best.scores, folds=best.folds) if whole else None,
     )
     return ready, config, chosen
-
-
-GIVEN = "given features"
 
 
 def _left(task: DocumentTask, recipe: str | None, settings: Mapping[str, Any], features: bool) -> Open:
@@ -279,44 +267,7 @@ def evenly_spaced(task: DocumentTask, count: int) -> DocumentTask:
     )
 
 
-class _EncodedDocuments:
-    """Documents under each kind of features: a sample of them, or all; each is encoded once."""
-
-    def __init__(self, task: DocumentTask, names: tuple[str, ...] | None) -> None:
-        self.task, self.names = task, (GIVEN,) if names is None else names
-        self.given = names is None
-        self._whole: dict[str, tuple[DocumentEncoder, SparseRows]] = {}
-        self._held_out: dict[str, HeldOut] = {}
-        self.scored: Scored = {}  # folds of all documents under the recipes' own settings
-
-    def features(self, name: str) -> TextFeatures | None:
-        """The features of a name."""
-        return self.task.features if self.given else TextFeatures.named(name)
-
-    def problem_of_labels(self) -> Any:
-        """The labels of all documents as examples without features."""
-        N = len(self.task.X)
-        none = SparseRows(np.zeros(N + 1, np.int64), np.zeros(0, np.int32), None, 1)
-        return self.task.problem(none).examples
-
-    def whole(self, name: str) -> tuple[DocumentEncoder, SparseRows]:
-        """The encoder of all documents, and their rows."""
-        if name not in self._whole:
-            self._whole[name] = replace(self.task, features=self.features(name)).encoded()
-        return self._whole[name]
-
-    def known_folds(self, name: str) -> HeldOut | None:
-        """The folds of all documents, if they were computed already."""
-        return self._held_out.get(name)
-
-    def held_out(self, name: str) -> HeldOut:
-        """The folds of all documents, whose rows are computed once for all learners."""
-        if name not in self._held_out:
-            self._held_out[name] = _folds(self.task, *self.whole(name))
-        return self._held_out[name]
-
-
-def _first_round(kinds: _EncodedDocuments) -> tuple[list[str], dict[str, float], int]:
+def _first_round(kinds: EncodedDocuments) -> tuple[list[str], dict[str, float], int]:
     """The best kinds of features on a sample, best first, the accuracy of each kind, and the size of the sample."""
     N = len(kinds.task.X)
     if len(kinds.names) == 1:
@@ -329,12 +280,15 @@ def _first_round(kinds: _EncodedDocuments) -> tuple[list[str], dict[str, float],
     settings = QUICK if len(task.X) >= QUICK_FROM else {}
     known = kinds.scored if whole and not settings else None
     probes: Sequence[tuple[str, float]] = PROBES if task.labels.soft is None else (("logistic", 3.0),)
+    shared, fold = kinds.shared_counts(kinds.names, task), kinds.fold if whole else fold_of_documents(task)
     for name in kinds.names:
         try:
             if whole:
-                held_out[name] = kinds.held_out(name)
+                held_out[name] = kinds.held_out(name, shared)
             else:
-                held_out[name] = _folds(task, *replace(task, features=kinds.features(name)).encoded())
+                encoder, rows = replace(task, features=kinds.features(name)).encoded(shared)
+                held_out[name] = HeldOut(rows, fold, encoder)
+                kinds.sampled(name, rows)
         except DataError:  # no n-gram occurs twice: these texts have no features of this kind
             continue
     for recipe, C in probes:
@@ -357,30 +311,33 @@ def _first_round(kinds: _EncodedDocuments) -> tuple[list[str], dict[str, float],
 
 def _close(best: Mapping[str, Measured], errors: float) -> list[str]:
     """The kinds of features that are behind the best by at most ``errors`` standard errors, the best first."""
+    if len(best) == 1:
+        return list(best)
     order = sorted(best, key=lambda name: best[name].losses.mean())
     first = best[order[0]].losses
     behind = {name: best[name].losses - first for name in order}
     return [name for name, d in behind.items() if d.mean() <= errors * d.std() / np.sqrt(len(d))]
 
 
-def _second_round(kinds: _EncodedDocuments, left: Open, names: list[str], sample: int) -> list[Measured]:
+def _second_round(kinds: EncodedDocuments, left: Open, names: list[str], sample: int) -> list[Measured]:
     """The leading recipes and penalties with the kinds of features that are left, measured on all folds.
 
     names:  kinds of features, best first
     sample: number of documents of the first round; if the budget allows fewer, only the first kind is kept
     """
     N = len(kinds.task.X)
-    count = _affordable(kinds, left, names)
-    if len(names) > 1 and count < sample:
-        names = names[:1]
-        count = _affordable(kinds, left, names)
+    # First by the size of the sample: a kind that cannot be compared is not encoded again.
+    names, _ = _compared(kinds, left, names, sample)
+    kinds.encode(names)
+    names, count = _compared(kinds, left, names, sample)
     if len(names) > 1:
         names = sorted(names, key=PREFERRED.index)
     part, which = evenly_spaced(kinds.task, count), np.arange(count) * N // count
-    held_out = {}
-    for name in names:
-        encoder, rows = kinds.whole(name)
-        held_out[name] = kinds.held_out(name) if count == N else _folds(part, encoder, rows.taken(which))
+    if count == N:
+        held_out = {name: kinds.held_out(name) for name in names}
+    else:
+        fold, encoded = fold_of_documents(part), {name: kinds.whole(name) for name in names}
+        held_out = {name: HeldOut(rows.taken(which), fold, own) for name, (own, rows) in encoded.items()}
 
     known = kinds.scored if count == N and not left.settings else {}
 
@@ -404,12 +361,21 @@ def _second_round(kinds: _EncodedDocuments, left: Open, names: list[str], sample
     return [one for led in leading if (one := measure(led.candidate, range(FOLDS))) is not None]
 
 
-def _affordable(kinds: _EncodedDocuments, left: Open, names: list[str]) -> int:
+def _compared(kinds: EncodedDocuments, left: Open, names: list[str], sample: int) -> tuple[list[str], int]:
+    """The kinds of features that the second round compares, and on how many documents."""
+    count = _affordable(kinds, left, names)
+    if len(names) > 1 and count < sample:
+        names = names[:1]
+        count = _affordable(kinds, left, names)
+    return names, count
+
+
+def _affordable(kinds: EncodedDocuments, left: Open, names: list[str]) -> int:
     """The number of documents on which the second round stays within its budget."""
     N, Y = len(kinds.task.X), len(kinds.task.labels.classes)
-    largest = max((kinds.whole(name)[1] for name in names), key=lambda rows: len(rows.ids))
+    largest = max(kinds.stored(name) for name in names)
     one = _cost(largest, Y)
-    budget = max(TIMES * (one + ENCODING * len(largest.ids)), LEAST)
+    budget = max(TIMES * (one + ENCODING * largest), LEAST)
     tries = [DEAR.get(name, 1.0) * min(3, len(_penalties(name, left))) for name in left.recipes]
     fits = len(PROBED_FOLDS) * (sum(tries) + (len(names) - 1) * tries[0])
     fits += LEADING * (FOLDS - len(PROBED_FOLDS))
@@ -443,11 +409,6 @@ def _last_round(found: list[Measured]) -> Measured:
     best = max(found, key=lambda one: one.accuracy)
     equal = [one for one in found if best.accuracy - one.accuracy <= HALF * _spread(best, one)]
     return min(equal, key=Measured.surprise) if len(equal) > 1 else best
-
-
-def _folds(task: DocumentTask, encoder: DocumentEncoder, rows: SparseRows) -> HeldOut:
-    """The rows of a task by fold."""
-    return HeldOut(rows, text_folds(task.X, first_labels(task.problem(rows).examples), FOLDS), encoder)
 
 
 def _measured(
@@ -506,6 +467,6 @@ def _spread(one: Measured, other: Measured) -> float:
     return float((one.right - other.right).std() / np.sqrt(len(one.right)))
 
 
-def _cost(rows: SparseRows, Y: int) -> float:
-    """The work of one training: four passes."""
-    return 4 * len(rows.ids) * (STEP + LANE * padded(Y))
+def _cost(stored: int, Y: int) -> float:
+    """The work of one training on this many stored values: four passes."""
+    return 4 * stored * (STEP + LANE * padded(Y))

@@ -3,7 +3,7 @@
 import copy
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -23,6 +23,7 @@ from chaffinch.features.selection import (
     sums_by_label,
     undropped,
 )
+from chaffinch.features.shared_counts import NGramCounts, SharedCounts
 from chaffinch.features.signed_hash import signed_columns, signed_rows
 from chaffinch.features.weighting import (
     NORMS,
@@ -115,23 +116,31 @@ class TextVectorizer:
         self.fit_transform(texts, labels)
         return self
 
-    def fit_transform(self, texts: Iterable[str], labels: Sequence[Any] | None = None) -> SparseRows:
+    def fit_transform(
+        self,
+        texts: Iterable[str],
+        labels: Sequence[Any] | None = None,
+        *,
+        shared: SharedCounts | None = None,
+    ) -> SparseRows:
         """Learn the features of ``texts`` and return their rows.
 
         labels: one per document, or a list of them per document
+        shared: counts of the same texts that other vectorisers read too
         """
         self._check(labels)
-        symbols, N = self._symbols(texts)
+        documents = _texts(texts)
+        N = len(documents)
         label_rows = None if labels is None else LabelRows.of(labels)
         if label_rows is not None and len(label_rows) != N:
             raise DataError(f"expected labels for {N} documents, got {len(label_rows)}")
         if self.hash_bits:
-            index, rows = None, self._hashed(symbols)
-            documents = np.bincount(rows.ids, minlength=rows.columns) if self.idf else None
+            index, rows = None, self._hashed(self._symbols(documents))
+            frequency = np.bincount(rows.ids, minlength=rows.columns) if self.idf else None
         else:
-            index, rows, documents = self._counted(symbols, N, label_rows)
-        scale = self._scale(rows, documents, label_rows)
-        del symbols, documents
+            index, rows, frequency = self._counted(documents, label_rows, shared)
+        scale = self._scale(rows, frequency, label_rows)
+        del frequency
         self._fitted = _Fitted(index, scale, rows.columns)
         return self._weighted(rows, scale)
 
@@ -150,9 +159,9 @@ class TextVectorizer:
         """The rows of ``texts`` as counts, not yet weighted."""
         fitted = self._ready()
         if fitted.index is None:
-            return self._hashed(self._symbols(texts)[0])
+            return self._hashed(self._symbols(_texts(texts)))
         if self.stemming != "none":
-            found = fitted.index.rows(self._symbols(texts)[0], self.binary, self.threads)
+            found = fitted.index.rows(self._symbols(_texts(texts)), self.binary, self.threads)
         else:
             found = self._cut(_texts(texts), partial(fitted.index.rows_of_texts, presence=self.binary))
         return _rows(found, len(fitted.index))
@@ -230,7 +239,8 @@ class TextVectorizer:
         """The n-grams of ``texts`` by hashed feature, the most frequent first."""
         if not self.hash_bits:
             raise ConfigError("hashed_names needs hash_bits; an exact index has names()")
-        symbols, N = self._symbols(texts)
+        documents = _texts(texts)
+        symbols, N = self._symbols(documents), len(documents)
         stops = self._stops(symbols)
         index, *_ = count_ngrams(symbols, *self._range, 1, N, stops, self._pads, True, self.threads)
         names = list(index.names(self._joint))
@@ -334,13 +344,12 @@ class TextVectorizer:
     def _pads(self) -> bool:
         return self.unit == "char_wb"
 
-    def _symbols(self, texts: Iterable[str]) -> tuple[Symbols, int]:
+    def _symbols(self, documents: list[str]) -> Symbols:
         """Documents as words or characters; stems replace words if ``stemming`` is set."""
-        documents = _texts(texts)
         symbols = self._cut(documents, Symbols)
         if self.stemming != "none":
             symbols.rename(stems(symbols.types(), self.stemming, self.language), self.threads)
-        return symbols, len(documents)
+        return symbols
 
     def _cut(self, documents: list[str], native: Callable[..., Any]) -> Any:
         """Call ``native`` with the documents and the token rule."""
@@ -379,17 +388,37 @@ class TextVectorizer:
             return signed_rows(_rows(found, len(index)), list(index.names(self._joint)), columns)
         return _rows(hashed_ngrams(symbols, *self._range, stops, self._pads, columns, self.threads), columns)
 
-    def _counted(
-        self, symbols: Symbols, N: int, labels: LabelRows | None
-    ) -> tuple[NGramIndex, SparseRows, NDArray[Any]]:
-        """The index, the rows, and the document frequency of each feature."""
+    @property
+    def counting(self) -> Hashable | None:
+        """The settings on which counts depend; None if they are not shared: they are hashed, or picked by labels."""
+        if self.hash_bits or self.feature_drop or self.feature_size is not None:
+            return None
+        return (
+            *(self.unit, self.tokens, self.cleaning, self.lower, self.stemming, self.language),
+            *(self.stopwords, self.stop_list, self.removed),
+            *(self.ngram_low, self.ngram_high, self.min_df, self.max_df),
+        )
+
+    def _counts(self, documents: list[str], presence: bool) -> NGramCounts:
+        """All n-grams that occur in enough documents and not in too many."""
+        symbols, N = self._symbols(documents), len(documents)
         least = max(1, math.ceil(self.min_df * N if self.min_df < 1 else self.min_df))
         most = math.floor(self.max_df * N if self.max_df <= 1 else self.max_df)
         stops = self._stops(symbols)
-        index, arrays, totals, documents = count_ngrams(
-            symbols, *self._range, least, most, stops, self._pads, self.binary, self.threads
+        index, arrays, totals, frequency = count_ngrams(
+            symbols, *self._range, least, most, stops, self._pads, presence, self.threads
         )
-        rows = _rows(arrays, len(index))
+        return NGramCounts(index, _rows(arrays, len(index)), totals, frequency)
+
+    def _counted(
+        self, texts: list[str], labels: LabelRows | None, shared: SharedCounts | None
+    ) -> tuple[NGramIndex, SparseRows, NDArray[Any]]:
+        """The index, the rows, and the document frequency of each feature."""
+        if shared is None or self.counting is None:
+            found = self._counts(texts, self.binary)
+        else:
+            found = shared.counts(self.counting, self.binary, partial(self._counts, texts))
+        index, rows, totals, documents = found.index, found.rows, found.totals, found.documents
         if self.feature_drop:
             keep = undropped(self.feature_drop, rows, labels, self.seed)
             index, rows = self._kept(keep, index, rows)
@@ -402,7 +431,7 @@ class TextVectorizer:
             documents = documents[keep]
         if len(index) == 0:
             raise DataError(
-                f"no n-gram is left of {N} documents: they are empty, or stop words, min_df, max_df or "
+                f"no n-gram is left of {len(texts)} documents: they are empty, or stop words, min_df, max_df or "
                 "feature_drop remove all n-grams"
             )
         return index, rows, documents
@@ -495,7 +524,8 @@ def _texts(texts: Iterable[str]) -> list[str]:
     if isinstance(texts, str):
         raise DataError("expected a list of texts, got a single text; put it in a list")
     documents = texts if isinstance(texts, list) else list(texts)
-    for n, text in enumerate(documents):
-        if not isinstance(text, str):
-            raise DataError(f"document {n + 1} is {type(text).__name__}, expected str")
+    if set(map(type, documents)) - {str}:
+        for n, text in enumerate(documents):
+            if not isinstance(text, str):
+                raise DataError(f"document {n + 1} is {type(text).__name__}, expected str")
     return documents

@@ -1,6 +1,6 @@
 """The encoder of document classifiers: n-grams of text, numbers beside them, or numbers alone."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ from chaffinch.errors import DataError
 from chaffinch.features.encoder_file import ClusterSections
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.features.rows import SparseRows, joined
+from chaffinch.features.shared_counts import SharedCounts
 from chaffinch.features.union import FeatureUnion
 from chaffinch.features.views import View
 from chaffinch.model.evidence import Grams, Named, Seen
@@ -70,17 +71,33 @@ class DocumentEncoder:
             return self.columns
         return self.union.offsets()[-1] + (0 if self.valences is None else self.valences.columns)
 
-    def fitted_rows(self, texts: list[str], labels: Sequence[Any] | None, beside: Any) -> SparseRows:
-        """Learn the features of texts, and return their rows."""
+    def fitted_rows(
+        self,
+        texts: list[str],
+        labels: Sequence[Any] | None,
+        beside: Any,
+        shared: SharedCounts | None = None,
+    ) -> SparseRows:
+        """Learn the features of texts, and return their rows.
+
+        shared: counts of the same texts that other encoders read too
+        """
         if self.union is None:
             raise DataError("this encoder reads numbers, not texts")
         extra = self.union.first_beside(beside)
         vectorizers = zip(self.union.vectorizers, self.views, self.scales, strict=True)
         blocks = [
-            vectorizer.fit_transform(view.of(texts, self.clusters), labels).times(scale)
+            vectorizer.fit_transform(
+                view.of(texts, self.clusters), labels, shared=shared if view.whole else None
+            ).times(scale)
             for vectorizer, view, scale in vectorizers
         ]
         return joined(blocks + extra)
+
+    def counts_wanted(self) -> list[tuple[Hashable, bool]]:
+        """The counts of whole texts that vectorisers need: their settings, and whether presence is enough."""
+        found = zip(() if self.union is None else self.union.vectorizers, self.views, strict=False)
+        return [(one.counting, one.binary) for one, view in found if view.whole and one.counting is not None]
 
     def rows(self, X: Any, beside: Any, threads: int) -> SparseRows:
         """The rows of new documents."""

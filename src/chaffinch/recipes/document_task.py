@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from chaffinch._core import give_back_memory, row_strengths
 from chaffinch.errors import ConfigError
 from chaffinch.features.rows import SparseRows, joined
+from chaffinch.features.shared_counts import SharedCounts
 from chaffinch.kernels import Kernel
 from chaffinch.knobs import knob
 from chaffinch.learners.choice import ChoiceWeights, dealt, document_problem
@@ -128,8 +129,11 @@ class DocumentTask:
     keep: bool = False
     sharding: Sharding | None = None
 
-    def encoded(self) -> tuple[DocumentEncoder, SparseRows]:
-        """The encoder fitted to the documents, and their rows."""
+    def encoded(self, shared: SharedCounts | None = None) -> tuple[DocumentEncoder, SparseRows]:
+        """The encoder fitted to the documents, and their rows.
+
+        shared: counts of these documents that other features read too
+        """
         if self.ready is not None:
             return self.ready
         if not self.text:
@@ -138,7 +142,7 @@ class DocumentTask:
         features = self.features or TextFeatures.of(None)
         encoder = features.encoder(len(self.X), self.seed, self.threads)
         names: Sequence[Any] | None = self.labels.lists() if features.reads_labels else None
-        rows = encoder.fitted_rows(self.X, names, self.beside)
+        rows = encoder.fitted_rows(self.X, names, self.beside, shared)
         if features.phrases is None:
             return encoder, rows
         learner = PhraseValences(scale=features.phrase_scale, seed=self.seed, threads=self.threads)

@@ -147,7 +147,7 @@ class HeldOut:
                 if not known[rows.ids].all():
                     rows = self.encoder.thinned(rows, known)
             some = np.flatnonzero(np.diff(rows.ptr) > 0)  # the others get the prior
-            self._of_fold[k] = left[some], rows.taken(some)
+            self._of_fold[k] = (left, rows) if len(some) == len(left) else (left[some], rows.taken(some))
         return self._of_fold[k]
 
     def other_documents(self, k: int) -> Which:

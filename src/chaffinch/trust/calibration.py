@@ -172,7 +172,9 @@ def _left_out_loss(
 def _curvature(x: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.float64]:
     """The second derivatives of the logistic loss in slope and offset: [2, 2]."""
     slack = p * (1 - p)
-    return np.array([[np.sum(slack * x * x), np.sum(slack * x)], [np.sum(slack * x), np.sum(slack)]])
+    once = slack * x
+    mixed = once.sum()
+    return np.array([[(once * x).sum(), mixed], [mixed, slack.sum()]])
 
 
 def _logistic_line(
@@ -182,19 +184,25 @@ def _logistic_line(
     x = np.clip(x, -50.0, 50.0)
     t, v, start = right.astype(np.float64), np.array([1.0, 0.0]), np.array([1.0, 0.0])
 
-    def loss(v: NDArray[np.float64]) -> float:
+    def at(v: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """The loss, and the probabilities of ``right``."""
         z = v[0] * x + v[1]
-        return float(np.sum(np.logaddexp(0.0, z) - t * z) + pull / 2 * np.sum((v - start) ** 2))
+        e = np.exp(-np.abs(z))  # does not overflow
+        loss = np.maximum(z, 0.0) + np.log1p(e) - t * z
+        p = np.where(z < 0, e, 1.0) / (1.0 + e)
+        return float(loss.sum() + pull / 2 * np.sum((v - start) ** 2)), p
 
-    here = loss(v)
+    here, p = at(v)
     for _ in range(50):
-        p = sigmoid(v[0] * x + v[1])
-        g = np.array([np.sum((p - t) * x), np.sum(p - t)]) + pull * (v - start)
+        wrong = p - t
+        g = np.array([(wrong * x).sum(), wrong.sum()]) + pull * (v - start)
         step, size = np.linalg.solve(_curvature(x, p) + pull * np.eye(2), g), 1.0
-        while size > 1e-6 and loss(v - size * step) > here:
+        after, p = at(v - step)
+        while size > 1e-6 and after > here:
             size /= 2
+            after, p = at(v - size * step)
         v = v - size * step
-        before, here = here, loss(v)
+        before, here = here, after
         if before - here <= 1e-10 * max(1.0, abs(here)):
             break
     return max(round(float(v[0]), 6), 1e-3), round(float(v[1]), 6)
