@@ -176,3 +176,19 @@ def test_documents_are_held_back_below_a_certified_threshold_and_training_tells_
     assert all(float(row["confidence"]) <= least for row in rows if not row["prediction"])
     lines = run("predict", model, tmp_path / "test.csv", "--json", "--precision", "0.95").out.splitlines()
     assert sum(json.loads(line)["prediction"] is None for line in lines) == len(rows) - len(given)
+
+
+def test_probabilities_that_no_decision_could_check_are_not_called_calibrated(
+    run: Runner,  # noqa: F811
+    tmp_path,
+):
+    path = tmp_path / "few.csv"
+    path.write_text(
+        "text,labels\ngood tea,a|b\nbad tea,b\nfine cake,a\npoor cake,c\nred soup,a|c\nnew soup,b\n"
+    )
+    done = run(
+        "train", path, "--label", "labels", "--text", "text", "--label-separator", "|", "-o", tmp_path / "m"
+    )
+    told = " ".join(done.out.split())
+    assert "probabilities of labels could not be checked: there was no decision on held-out data" in told
+    assert "calibration error" not in told

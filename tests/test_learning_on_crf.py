@@ -9,6 +9,7 @@ import pytest
 from chaffinch import Tagger, _core
 from chaffinch.corpus import read_table
 from chaffinch.errors import DataError, DataWarning
+from chaffinch.learners.likelihood import Lbfgs, Sdca
 from chaffinch.recipes import crf_memory
 from chaffinch.recipes.crf import Crf
 from chaffinch.recipes.crf_memory import CrfMemory
@@ -353,6 +354,59 @@ def test_a_new_label_and_new_words_are_learnt_without_harm(held_out):
     assert tagger.predict([words]) == [["STRANGE", "STRANGE"]]
     assert "STRANGE" in tagger.classes_
     assert tagger.score(held_out) > score - 0.001
+
+
+@pytest.mark.parametrize("source", ["memory", "file"])
+def test_a_known_line_whose_every_word_gets_a_new_label_harms_no_other(held_out, tmp_path, source):
+    fitted = trained()
+    score, before = fitted.score(held_out), answers(fitted, held_out)
+    for n in (5, 77, 300):
+        tagger = twin(fitted) if source == "memory" else reloaded(fitted, tmp_path / "m.chaff")
+        columns = {name: sentence(held_out, n).lists(name) for name in held_out.names}
+        columns["y"] = [["STRANGE"] * len(columns["y"][0])]
+        tagger.partial_fit(TokenTable.from_lists(columns))
+        after = answers(tagger, held_out)
+        assert set(after[n]) == {"STRANGE"}
+        assert tagger.score(held_out) > score - 0.01
+        changed = sum(a != b for a, b in zip(before, after, strict=True))
+        assert changed <= 1 + 0.03 * HELD_OUT
+
+
+def test_a_crf_that_lbfgs_finished_learns_on_beside_all_its_sentences(held_out):
+    config = Crf(c2=0.5, margin=8.0, learner=Sdca(epochs=3, tolerance=0.001, finish=Lbfgs()))
+    tagger = Tagger(config, folds=0, seed=1, threads=1).fit(part(0, N))
+    assert len(tagger.history_) > 3
+    assert tagger._memory is not None
+    assert tagger._memory.n_sentences == N
+    score, before = tagger.score(held_out), answers(tagger, held_out)
+    n = mistakes(tagger, held_out)[0]
+    tagger.partial_fit(sentence(held_out, n))
+    assert n not in mistakes(tagger, held_out)
+    assert tagger.score(held_out) > score - 0.001
+    changed = sum(a != b for a, b in zip(before, answers(tagger, held_out), strict=True))
+    assert changed <= 1 + 0.01 * HELD_OUT
+
+
+def test_at_the_optimum_the_marginals_under_the_weights_are_their_duals():
+    memory = trained()._memory.solve()[0]
+    rows, shape = memory.rows, memory.shape
+    cost = margin_costs(memory.labels, memory.chosen.margin, memory.chosen.recall)
+    given = (rows.sentences, rows.ptr, rows.ids, memory.y, shape.F, shape.Y)
+    problem = _core.CrfProblem(*given, weight=memory.weight, cost=cost)
+    c2, w = memory.chosen.c2, np.zeros(problem.size, np.float32)
+    batch = _core.CrfBatch(problem, 0.0, c2, w, fisher=True)
+    for _ in range(200):
+        batch.run(w)
+    learner = _core.CrfSdca(problem, c2)
+    learner.start_at(w)
+    assert learner.measure(w).moved < 1e-3
+    summed = np.zeros_like(w)
+    learner.add_weights(summed)
+    assert np.linalg.norm(summed - w) < 0.01 * np.linalg.norm(w)
+    nodes, pairs, *_ = learner.state()
+    inside = np.diff(rows.sentences).clip(1) - 1
+    np.testing.assert_allclose(nodes.reshape(-1, shape.S).sum(axis=1), 1, atol=1e-4)
+    np.testing.assert_allclose(pairs.reshape(len(inside), -1).sum(axis=1), inside, atol=1e-3)
 
 
 def test_names_in_bio_learn_on_in_their_scheme(tmp_path):

@@ -132,6 +132,10 @@ void bind_crf(nb::module_& m) {
             nb::arg("count"), nb::arg("w").noconvert(), nb::call_guard<Unlocked>(),
             "Visit the sentences whose marginals moved most, once each; loss and moved of all sentences.")
         .def(
+            "start_at", [](Sdca& self, const Out<float>& w) { self.second.start_at(self.first->weights(w)); },
+            nb::arg("w").noconvert(), nb::call_guard<Unlocked>(),
+            "Set the marginals of all sentences to those under w, which does not change.")
+        .def(
             "measure", [](Sdca& self, const Out<float>& w) { return self.second.measure(self.first->weights(w)); },
             nb::arg("w").noconvert(), nb::call_guard<Unlocked>(),
             "Loss and moved of all sentences under w, which does not change.")

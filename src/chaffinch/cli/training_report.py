@@ -24,6 +24,7 @@ from chaffinch.lab.recipe_comparison import RecipeComparison, compare_recipes
 from chaffinch.lab.size_search import parsed_size, smallest
 from chaffinch.progress import Progress, gap_share, objective
 
+FEW_DECISIONS = 50  # on fewer held-out decisions a calibration error says little
 FAR = 0.9  # a gap above this share of the objective raises a warning
 Scores = dict[str, dict[str, float]]
 """Split of the data -> score -> value."""
@@ -129,13 +130,25 @@ def keep_trained(
     if estimator.shards_:
         out.print(told_shards(estimator.shards_), markup=False, highlight=False)
     if calibration:
-        source = _count(calibration["folds"], "folds") if calibration["folds"] else "the dev data"
-        out.print(
-            f"probabilities of {calibration['unit']} calibrated on {source} ({calibration['decisions']:,} decisions): "
-            f"expected calibration error {calibration['error']:.3f} (was {calibration['raw_error']:.3f}), "
-            f"Brier score {calibration['brier']:.3f}"
-        )
+        out.print(told_calibration(calibration), markup=False, highlight=False)
     sys.stdout.flush()
+
+
+def told_calibration(calibration: Mapping[str, Any]) -> str:
+    """How far probabilities can be trusted, in one line; so few decisions that nothing follows from them are named."""
+    unit, decisions = calibration["unit"], calibration["decisions"]
+    source = _count(calibration["folds"], "folds") if calibration["folds"] else "the dev data"
+    if not decisions:
+        return (
+            f"probabilities of {unit} could not be checked: there was no decision on held-out data ({source}); "
+            "label more data before you rely on them"
+        )
+    doubt = ", too few to rely on" if decisions < FEW_DECISIONS else ""
+    return (
+        f"probabilities of {unit} calibrated on {source} ({_count(decisions, 'decisions')}{doubt}): "
+        f"expected calibration error {calibration['error']:.3f} (was {calibration['raw_error']:.3f}), "
+        f"Brier score {calibration['brier']:.3f}"
+    )
 
 
 def _count(n: int, plural: str) -> str:

@@ -158,7 +158,7 @@ def _settings(estimator: Any) -> dict[str, Any]:
 
 def _calibration(estimator: Any) -> list[str]:
     confidence = getattr(estimator, "confidence_", None)
-    if confidence is None:
+    if confidence is None or not confidence.decisions:
         return []
     source = f"{confidence.folds} cross-validation models" if confidence.folds else "held-out data"
     facts = {

@@ -264,6 +264,13 @@ def sdca_passes(learner: Sdca, problem: Problem, threads: int, state: State | No
         if learner.kept is not None and learner.c1 == 0:
             learner.kept.state, learner.kept.w = native.state(), run.w.copy()
 
+    def keep_marginals() -> None:
+        """Keep the marginals under w: at the optimum they are the duals, however it was reached."""
+        if learner.kept is not None and learner.c1 == 0:
+            native = CrfSdca(run.native, learner.c2, seed=problem.seed)
+            native.start_at(run.w)
+            learner.kept.state, learner.kept.w = native.state(), run.w.copy()
+
     near = gap < learner.tolerance or (run.done >= learner.epochs and gap <= FAR * learner.tolerance)
     if near or (run.done >= learner.epochs and learner.finish is None):  # it was finished
         keep()
@@ -285,7 +292,12 @@ def sdca_passes(learner: Sdca, problem: Problem, threads: int, state: State | No
     if learner.finish is not None and gap > FAR * learner.tolerance:
         del native, memory
         finish = replace(learner.finish, c1=learner.c1, c2=learner.c2, start=None, fisher=True)
-        yield from _lbfgs(finish, run, problem.seed, threads, None)
+        try:
+            yield from _lbfgs(finish, run, problem.seed, threads, None)
+        except GeneratorExit:
+            keep_marginals()
+            raise
+        keep_marginals()
 
 
 def fits_pruned(learner: PrunedSgd, problem: Problem) -> bool:

@@ -4,17 +4,19 @@
 
 A further sentence starts at m_n = gold_n, so w does not change until dual ascent visits the sentence and those that it
 affects; removing a sentence removes its share of w. w_0 is zero if the memory holds all training sentences. For a
-model without its training data w_0 is its weights, which only the penalty holds.
+model without its training data w_0 is its weights, which only the penalty holds, more strongly the more frequent a
+feature is: the same problem with values of features divided by s, the square root of their penalty, and weights s w.
 """
 
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch._core import CrfProblem, CrfSdca, SdcaPass
+from chaffinch._core import CrfProblem, CrfSdca
 from chaffinch.errors import ChaffinchError, ConfigError
 from chaffinch.features.rows import FeatureRows
 from chaffinch.model import LabelSet
@@ -373,6 +375,7 @@ class CrfMemory:
             return self, self._first_weights(), 0.0
         c2 = self.chosen.c2
         margin, recall = self.chosen.margin, self.chosen.recall
+        stiff = self._stiffness()
         problem = CrfProblem(
             self.rows.sentences,
             self.rows.ptr,
@@ -383,10 +386,13 @@ class CrfMemory:
             weight=self.weight,
             cost=margin_costs(self.labels, margin, recall) if margin else None,
             trainable=self._trainable(),
-            values=self.rows.values,
+            values=self.rows.values if stiff is None else self._divided(stiff),
         )
         duals = self._all_duals()
         w = self._first_weights() if self.summed is None else self.summed.grown(self.shape)
+        if stiff is not None:
+            self._unary(w)[...] *= stiff[:, None]
+        first = None if stiff is None else w.copy()
         objective = float(duals.loss.sum())  # at least: weights to be summed have a penalty too
         if self.summed is not None:
             objective += c2 * float(np.vdot(w, w))
@@ -411,7 +417,7 @@ class CrfMemory:
         gap = np.inf
         for _ in range(PASSES):
             met = learner.run(w)
-            penalty = self._penalty(met, w)
+            penalty = met.penalty if first is None else c2 * float(np.sum(np.square(w - first)))
             gap = _share(met.moved, met.loss + penalty)
             for _ in range(ROUNDS if self.n_sentences >= FEW else 0):
                 if gap < GAP:
@@ -423,6 +429,8 @@ class CrfMemory:
                 gap = SMALL_SLACK * _share(met.moved, met.loss + penalty)
             if gap < GAP:
                 break
+        if stiff is not None:
+            self._unary(w)[...] /= stiff[:, None]
         duals = Duals(duals.nodes, duals.pairs, *learner.visits())
         summed = None if self.base is not None else Summed.kept(w, self.shape.F, changes)
         return replace(self, duals=duals, summed=summed), w, gap
@@ -438,28 +446,40 @@ class CrfMemory:
         further = Duals.at_gold(bounds - bounds[0], self.y[bounds[0] :], self.shape.Y, self.shape.S)
         return self.duals.followed_by(further)
 
-    def _penalty(self, met: SdcaPass, w: NDArray[np.float32]) -> float:
-        """c2 |w - w_0|^2 after a pass."""
+    def _stiffness(self) -> NDArray[np.float32] | None:
+        """For a model without its data: the square roots of the penalties of its features, float32 [F]; None: all 1.
+
+        The penalty grows with the square root of a feature's frequency, which by Zipf's law follows from its rank: more
+        of the model's sentences contributed to the weights of frequent features. New features have penalty 1.
+        """
         if self.base is None:
-            return float(met.penalty)
-        moved = w - self.base
-        return self.chosen.c2 * float(np.vdot(moved, moved))
+            return None
+        rank = np.arange(1, self.shape.F + 1)
+        return np.maximum(1.0, self.known_features / rank).astype(np.float32) ** np.float32(0.25)
+
+    def _divided(self, stiff: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The values of features, divided by their stiffness."""
+        values = np.float32(1) / stiff[self.rows.ids]
+        return values if self.rows.values is None else values * self.rows.values
+
+    def _unary(self, w: NDArray[Any]) -> NDArray[Any]:
+        """A view of the weights of features, or of what is beside them: [F, S]."""
+        return w[: self.shape.F * self.shape.S].reshape(self.shape.F, self.shape.S)
 
     def _trainable(self) -> NDArray[np.uint8] | None:
         """For a model without its data: 0 for weights that most of its sentences contributed to.
 
-        Those are pairs of labels and the most frequent features, which come first. A new sentence must not move them.
+        Those are pairs of labels and the most frequent features, which come first. A new sentence must not move them,
+        nor give a new label weights that do not depend on the words: it would be predicted everywhere.
         """
         if self.base is None:
             return None
-        F, Y, S = self.shape.F, self.shape.Y, self.shape.S
+        F = self.shape.F
         flags = np.ones(self.shape.size, np.uint8)
-        rows = flags[: (F + Y + 2) * S].reshape(-1, S)
+        flags[F * self.shape.S :] = 0
         old = self.labels.ids(self.known.inner)
         held = HELD if self.config.c1 == 0 else HELD_SPARSE
-        rows[: int(held * self.known_features)][:, old] = 0
-        rows[F + old[:, None], old[None, :]] = 0
-        rows[F + Y :][:, old] = 0
+        self._unary(flags)[: int(held * self.known_features), old] = 0
         return flags
 
     def weights(self, w: NDArray[np.float32]) -> ChainWeights:

@@ -411,6 +411,22 @@ SdcaPass CrfSdca::settle_loudest(std::int64_t count, float* w) {
     return {.loss = total_loss(), .moved = total_change() / 2, .visited = count};
 }
 
+void CrfSdca::start_at(const float* w) {
+    const std::int64_t S = shape_.S();
+    oracle_.weigh(w);
+    for (std::int64_t n = 0; n < data_.N(); ++n) {
+        const std::int64_t T = data_.length(n);
+        if (T == 0) continue;
+        machine::check_stop();
+        const double k_n = static_cast<double>(data_.importance(n));
+        oracle_.score(n);
+        const double loss = k_n * (oracle_.log_z(&parts_) - oracle_.gold(nullptr));
+        std::copy_n(parts_.nodes.data(), T * S, node_marginals(n));
+        std::copy_n(parts_.chain.data(), shape_.Y * S, pair_marginals(n));
+        memory_[n] = {.loss = static_cast<float>(loss), .met = true};
+    }
+}
+
 SdcaPass CrfSdca::measure(const float* w) {
     const std::int64_t S = shape_.S();
     oracle_.weigh(w);

@@ -81,6 +81,9 @@ class CrfSdca {
     // sentences at their last visits; the penalty is not computed.
     SdcaPass settle_loudest(std::int64_t count, float* w);
 
+    // m_n := the marginals under w, of all sentences. At the optimum, w is then the weights of the marginals.
+    void start_at(const float* w);
+
     // Loss and moved of all sentences under w, without an update. The penalty is not computed.
     SdcaPass measure(const float* w);
 
