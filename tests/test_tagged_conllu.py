@@ -1,5 +1,6 @@
 """A tagger's answer as CoNLL-U: ten columns, the labels where it learned them, and all else as it was."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from chaffinch import _core, corpus
 from chaffinch.corpus import record_blocks
+from chaffinch.corpus.splitter import RowRules, SentenceBlock, _column_text
 from chaffinch.kinds.tags import kind
 from commandline import Runner, run
 
@@ -165,46 +167,83 @@ def test_what_is_no_label_keeps_its_bytes_and_sentences_of_two_files_stay_apart(
 
 
 LINE = st.sampled_from(
-    ["# text", "", "1\ta\tb\tc", "12\t\t\t", "1-2\tx\ty\tz", "1.1\tx\ty\tz", "3", "x\t1", "4\ta"]
+    [
+        "# text",
+        "",
+        "1\ta\tb\tc",
+        "12\tx\t\t",
+        "1-2\tx\ty\tz",
+        "1.1\tx\ty\tz",
+        "3\tlonger than a word\té\t",
+        "# a\tb\tc\td",
+    ]
 )
 
 
 @given(
     st.lists(LINE, max_size=8),
     st.sampled_from(["\n", "\r\n"]),
-    st.sampled_from([[], [1], [3], [0, 2]]),
-    st.data(),
+    st.booleans(),
+    st.sampled_from([(), (1,), (3,), (0, 2), (0, 1, 2, 3)]),
+    st.lists(st.integers(0, 99), max_size=3),
 )
-def test_cells_are_replaced_as_line_by_line(lines, end, places, data):
-    tokens = [n for n, line in enumerate(lines) if "\t" in line and line.split("\t")[0].isdecimal()]
-    few = data.draw(st.integers(0, 1))
-    ids = np.array([k % 2 for k in range(len(tokens) + few)], np.int32)
+def test_cells_are_replaced_as_line_by_line(lines, end, ended, places, cuts):
+    text = end.join(lines) + (end if ended else "")
+    rules = RowRules(columns=4, kept=(1,), word=1, comment="#", number_rows=True, marked=places, expected="")
+    reader = _column_text(rules, 1)
+    content = text.encode()
+    bounds = [0, *sorted(min(at, len(content)) for at in cuts), len(content)]
+    assert all(reader.feed(content[a:b]) for a, b in pairwise(bounds))  # in chunks of any size
+    assert reader.finish()
+    block = SentenceBlock(*reader.take())
+    ids = (np.arange(block.ptr[-1]) % 2).astype(np.int32)
     cells = [[f"p{place}", ""] for place in places]
-    text = end.join(lines)
-    made = _core.relabelled(text.encode(), places, cells, ids)
-    expected = list(lines)
-    for t, n in enumerate(tokens):
-        row = lines[n].split("\t")
-        if few or any(place >= len(row) for place in places):
-            assert made is None
-            return
-        for place, own in zip(places, cells, strict=True):
-            row[place] = own[ids[t]]
-        expected[n] = "\t".join(row)
-    assert made == (None if few else end.join(expected).encode())
+    expected, t = list(lines), 0
+    for n, line in enumerate(lines):
+        row = line.split("\t")
+        if row[0].isdecimal():
+            for place, own in zip(places, cells, strict=True):
+                row[place] = own[ids[t]]
+            expected[n], t = "\t".join(row), t + 1
+    assert t == len(ids)
+    made = _core.relabelled(content, block.places, cells, ids)
+    assert made.decode() == end.join(expected) + (end if ended else "")
+
+
+def test_places_of_sentences_that_are_read_in_blocks_follow_one_another():
+    rules = RowRules(columns=2, kept=(0,), marked=(1,), expected="")
+    content = b"a\tX\n\nb\tYY\nc\t\n\n"
+    for cut in range(len(content)):
+        reader, places = _column_text(rules, 1), []
+        for part in (content[:cut], content[cut:]):
+            assert reader.feed(part)
+            places += SentenceBlock(*reader.take()).places.tolist()
+        assert places == [2, 3, 7, 9, 12, 12]
 
 
 @pytest.mark.parametrize(
     ("places", "cells", "ids", "told"),
     [
-        ([1], [], [0], "cells for every column"),
-        ([2, 1], [["a"], ["b"]], [0], "ascending"),
-        ([1, 1], [["a"], ["b"]], [0], "ascending"),
-        ([-1], [["a"]], [0], "ascending"),
-        ([1], [["a"]], [1], "an id has no cell"),
-        ([1], [["a"]], [-1], "an id has no cell"),
+        ([1, 2], [], [0], "two places of every cell"),
+        ([1], [["a"]], [0], "two places of every cell"),
+        ([2, 1], [["a"]], [0], "ascending"),
+        ([-1, 1], [["a"]], [0], "ascending"),
+        ([1, 5], [["a"]], [0], "ascending"),
+        ([1, 2], [["a"]], [1], "an id has no cell"),
+        ([1, 2], [["a"]], [-1], "an id has no cell"),
     ],
 )
 def test_wrong_cells_are_refused(places, cells, ids, told):
     with pytest.raises(ValueError, match=told):
-        _core.relabelled(b"1\tx\n", places, cells, np.array(ids, np.int32))
+        _core.relabelled(b"1\tx\n", np.array(places, np.int64), cells, np.array(ids, np.int32))
+
+
+@pytest.mark.parametrize("first", ["# sent_id = 1\n", ""])
+def test_a_byte_order_mark_stays_before_a_comment_alone(first: str, gold: Path, run: Runner) -> None:
+    model, new, out = trained(run, gold, "upos"), gold.with_name("new.conllu"), gold.with_name("out.conllu")
+    rows = SENTENCE[SENTENCE.index("1\t") :].format(noun="owls")
+    new.write_bytes(b"\xef\xbb\xbf" + (first + rows).encode())
+    assert run("predict", model, new, "-o", out).code == 0
+    mark = b"\xef\xbb\xbf" if first else b""
+    text = "" if first else "# text = She doesn't see owls.\n"
+    assert out.read_bytes() == mark + (first + text + rows).encode()

@@ -5,7 +5,7 @@ import io
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from chaffinch import Classifier, _core, load
@@ -94,8 +94,10 @@ def test_columns_of_tokens_are_those_between_tabs(cells, columns, data):
         assert text.take()[0][0][0] == [wanted[kept]]
 
 
-@given(st.binary(max_size=40))
-def test_occurrences_are_counted(content):
+@given(st.binary(max_size=40), st.integers(1, 600))
+@example(b"\n" * 32, 300)
+def test_occurrences_are_counted(content, times):
+    content *= times
     assert _core.occurrences(content, "\n") == content.count(b"\n")
 
 

@@ -6,7 +6,6 @@
 #include "relabel.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,8 +40,10 @@ void check(const text::ColumnRules& rules) {
     if (rules.columns < 1) throw nb::value_error("columns must be >= 1");
     if (rules.separator.empty()) throw nb::value_error("separator must not be empty");
     const auto outside = [&](std::int32_t c) { return c < 0 || c >= rules.columns; };
-    if (outside(rules.word) || std::ranges::any_of(rules.kept, outside))
+    if (outside(rules.word) || std::ranges::any_of(rules.kept, outside) || std::ranges::any_of(rules.marked, outside))
         throw nb::value_error("a kept column is out of range");
+    if (!rules.marked.empty() && rules.split != text::Split::separator)
+        throw nb::value_error("only cells between separators are marked");
     std::vector<std::int32_t> sorted = rules.kept;
     std::ranges::sort(sorted);
     if (std::ranges::adjacent_find(sorted) != sorted.end()) throw nb::value_error("a column is kept twice");
@@ -72,26 +73,23 @@ nb::tuple taken(text::ColumnText& self) {
         remarks.append(head);
     }
     return nb::make_tuple(columns, given(std::move(block.ptr)), given(std::move(block.lines)),
-                          given(std::move(block.groups)), remarks);
+                          given(std::move(block.groups)), remarks, given(std::move(block.places)));
 }
 
-nb::object relabelled(const nb::bytes& lines, const std::vector<std::int32_t>& places,
-                      const std::vector<std::vector<std::string>>& cells, In<std::int32_t> ids) {
-    expect(places.size() == cells.size(), "expected cells for every column");
-    expect(std::ranges::is_sorted(places, std::less_equal<>()) && (places.empty() || places[0] >= 0),
-           "expected columns in ascending order");
-    std::vector<text::LabelColumn> columns;
-    for (std::size_t c = 0; c < places.size(); ++c)
-        columns.push_back({static_cast<std::size_t>(places[c]), {cells[c].begin(), cells[c].end()}});
+nb::bytes relabelled(const nb::bytes& text, In<std::int64_t> places, const std::vector<std::vector<std::string>>& cells,
+                     In<std::int32_t> ids) {
+    expect(places.size() == 2 * cells.size() * ids.size(), "expected two places of every cell");
+    expect(std::ranges::is_sorted(span(places)) &&
+               (places.size() == 0 || (places.data()[0] >= 0 && span(places).back() <= static_cast<std::int64_t>(text.size()))),
+           "expected places of the text in ascending order");
     for (const std::int32_t id : span(ids))
-        for (const text::LabelColumn& column : columns)
-            expect(id >= 0 && static_cast<std::size_t>(id) < column.cells.size(), "an id has no cell");
-    const std::optional<std::string> made = [&] {
+        for (const std::vector<std::string>& column : cells)
+            expect(id >= 0 && static_cast<std::size_t>(id) < column.size(), "an id has no cell");
+    const std::string made = [&] {
         Unlocked released;
-        return text::relabelled(view(lines), columns, span(ids));
+        return text::relabelled(view(text), span(places), cells, span(ids));
     }();
-    if (!made) return nb::none();
-    return nb::bytes(made->data(), made->size());
+    return nb::bytes(made.data(), made.size());
 }
 
 } // namespace
@@ -102,15 +100,16 @@ void bind_corpus(nb::module_& m) {
             "__init__",
             [](text::ColumnText* self, const std::string& split, std::string separator, std::int32_t columns,
                std::vector<std::int32_t> kept, std::int32_t word, std::string comment, std::string group,
-               bool stray_comments, bool number_rows, std::int64_t longest, std::int64_t line, bool remarks) {
+               bool stray_comments, bool number_rows, std::int64_t longest, std::int64_t line, bool remarks,
+               std::vector<std::int32_t> marked) {
                 text::ColumnRules rules{split_named(split), std::move(separator), columns,        std::move(kept), word,
-                                  std::move(comment), std::move(group),     stray_comments, number_rows,     longest, remarks};
+                                  std::move(comment), std::move(group),     stray_comments, number_rows,     longest, remarks, std::move(marked)};
                 check(rules);
                 new (self) text::ColumnText(std::move(rules), line);
             },
             nb::kw_only(), nb::arg("split"), nb::arg("separator"), nb::arg("columns"), nb::arg("kept"),
             nb::arg("word"), nb::arg("comment"), nb::arg("group"), nb::arg("stray_comments"), nb::arg("number_rows"),
-            nb::arg("longest"), nb::arg("line"), nb::arg("remarks"))
+            nb::arg("longest"), nb::arg("line"), nb::arg("remarks"), nb::arg("marked"))
         .def(
             "feed",
             [](text::ColumnText& self, const nb::bytes& chunk) {
@@ -122,7 +121,7 @@ void bind_corpus(nb::module_& m) {
         .def("finish", &text::ColumnText::finish, "The input has ended; False if something is wrong.")
         .def("take", &taken,
              "The sentences completed since the last call: (types, ids) per kept column, bounds [N+1], first lines "
-             "[N], groups [N], remarks before each [N], or none if they are not kept.")
+             "[N], groups [N], remarks before each [N], or none if they are not kept, and places [tokens * marked * 2].")
         .def(
             "fault",
             [](const text::ColumnText& self) {
@@ -139,11 +138,8 @@ void bind_corpus(nb::module_& m) {
         "occurrences", [](const nb::bytes& bytes, char sign) { return text::occurrences(view(bytes), sign); },
         nb::arg("bytes"), nb::arg("sign"), nb::sig("def occurrences(bytes: bytes, sign: str) -> int"),
         "How often an ASCII character occurs; faster than bytes.count if it is often.");
-    m.def("relabelled", &relabelled, nb::arg("lines"), nb::arg("places"), nb::arg("cells"), nb::arg("ids").noconvert(),
-          nb::sig("def relabelled(lines: bytes, places: list[int], cells: list[list[str]], ids: "
-                  "Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) "
-                  "-> bytes | None"),
-          "Rows of numbered tokens with other cells, given by id, in some columns; None if the tokens are others.");
+    m.def("relabelled", &relabelled, nb::arg("text"), nb::arg("places").noconvert(), nb::arg("cells"), nb::arg("ids").noconvert(),
+          "Text with other cells, given by id; places int64 [tokens * columns * 2]: where each of them begins and ends.");
 }
 
 } // namespace chaffinch::bindings

@@ -4,6 +4,7 @@
 #include "converters.hpp"
 #include "delimited.hpp"
 #include "json_rows.hpp"
+#include "token_objects.hpp"
 
 #include <algorithm>
 #include <deque>
@@ -33,6 +34,11 @@ struct HeldCells {
 
 struct HeldObjects {
     text::JsonRows rows;
+    nb::object owner;
+};
+
+struct HeldSentences {
+    text::TokenObjects rows;
     nb::object owner;
 };
 
@@ -99,6 +105,57 @@ std::vector<text::JsonColumn> json_columns(const std::vector<std::string>& names
     std::vector<text::JsonColumn> columns;
     for (std::size_t c = 0; c < names.size(); ++c) columns.push_back({names[c], form_named(forms[c]), given.columns[c]});
     return columns;
+}
+
+void bind_token_objects(nb::module_& m) {
+    nb::class_<HeldSentences>(m, "TokenObjects", "Sentences that are JSON objects with lists of words and tags, one per line.")
+        .def("__len__", [](const HeldSentences& self) { return self.rows.ids.size(); })
+        .def(
+            "columns",
+            [](HeldSentences& self) {
+                nb::list columns;
+                for (text::TokenObjects::Column& column : self.rows.columns) {
+                    nb::list types = strings(static_cast<std::size_t>(column.types.size()), [&](std::size_t i) {
+                        return column.types[static_cast<std::int32_t>(i)];
+                    });
+                    columns.append(nb::make_tuple(types, given(std::vector(column.ids))));
+                }
+                return nb::make_tuple(given(std::vector(self.rows.ptr)), columns);
+            },
+            nb::sig("def columns(self) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], "
+                    "list[tuple[list[str], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]]]"),
+            "Bounds of the sentences int64 [N+1], and types and ids int32 [tokens] of each list that is kept.")
+        .def(
+            "lines",
+            [](const HeldSentences& self, const std::vector<std::string>& labels, In<std::int32_t> ids) {
+                expect(static_cast<std::int64_t>(ids.size()) == self.rows.ptr.back(), "expected a label per token");
+                for (const std::int32_t id : span(ids))
+                    expect(id >= 0 && static_cast<std::size_t>(id) < labels.size(), "an id has no label");
+                const std::string made = [&] {
+                    Unlocked released;
+                    return text::labelled_lines(self.rows, labels, span(ids));
+                }();
+                return as_bytes(made);
+            },
+            nb::arg("labels"), nb::arg("ids").noconvert(),
+            "The objects with labels, given by id and spelt as JSON, as the list of tags.");
+    m.def(
+        "token_objects",
+        [](const nb::bytes& lines, std::string words, std::vector<std::string> others, std::string tags,
+           std::vector<std::size_t> kept) -> nb::object {
+            text::TokenKeys keys{std::move(words), std::move(others), std::move(tags), std::move(kept)};
+            for (const std::size_t list : keys.kept) expect(list < keys.lists(), "there is no such list");
+            std::optional<text::TokenObjects> rows = [&] {
+                Unlocked released;
+                return text::read_token_objects(view(lines), std::move(keys));
+            }();
+            if (!rows) return nb::none();
+            return nb::cast(HeldSentences{std::move(*rows), nb::borrow(lines)});
+        },
+        nb::arg("lines"), nb::arg("words"), nb::arg("others"), nb::arg("tags"), nb::arg("kept"),
+        nb::sig("def token_objects(lines: bytes, words: str, others: list[str], tags: str, kept: list[int]) -> TokenObjects | None"),
+        "Sentences of lines of UTF-8, by the keys of their lists; None if one is not plain. tags: '' if there are none; kept: the "
+        "lists that become columns, 0 for the words, then the others, then the tags");
 }
 
 } // namespace
@@ -219,6 +276,7 @@ void bind_text_rows(nb::module_& m) {
         nb::sig("def json_rows(lines: bytes, texts: list[str], labels: list[str], refused: list[str]) -> JsonRows | None"),
         "Documents of lines of UTF-8, by the keys of text and label; None if one is not plain. refused: keys of no "
         "plain document");
+    bind_token_objects(m);
     m.def(
         "last_row_end", [](const nb::bytes& rows, char sign) { return text::last_row_end(view(rows), sign); },
         nb::arg("rows"), nb::arg("sign"), nb::sig("def last_row_end(rows: bytes, sign: str) -> int"),

@@ -3,11 +3,12 @@
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chaffinch import _core
 from chaffinch.corpus.columns import encoded
@@ -78,18 +79,30 @@ def read(path: str | Path, *, losses: Losses | None = None, **settings: Any) -> 
 
 def read_table(path: str | Path, **settings: Any) -> TokenTable:
     """The words of the whole file as a token table: ``w``, some columns (TABLE_COLUMNS unless named), ``y``."""
-    options: ConlluOptions = configured(ConlluOptions, settings, "conllu")
+    return _table(path, configured(ConlluOptions, settings, "conllu"))[0]
+
+
+def read_places(path: str | Path, columns: Sequence[str], label: str) -> tuple[TokenTable, NDArray[np.int64]]:
+    """The words of the whole file and these columns as a token table, and the places of the label for `relabelled`."""
+    options = ConlluOptions(label="", columns=",".join(columns))
+    return _table(path, options, tuple(sorted(1 + CELLS.index(name) for name in label_columns(label))))
+
+
+def _table(
+    path: str | Path, options: ConlluOptions, marked: tuple[int, ...] = ()
+) -> tuple[TokenTable, NDArray[np.int64]]:
+    """The table, and the places of the cells of marked columns."""
     names = _kept(options, TABLE_COLUMNS)
     label = label_columns(options.label)
     taken = list(dict.fromkeys(["form", *names, *label]))
     with reading(path) as stream:
         rules = _rules([CELLS.index(name) + 1 for name in taken], number_rows=True)
-        block = whole(Lookahead(path, stream), rules)
+        block = whole(Lookahead(path, stream), replace(rules, marked=marked))
     found = {name: Column(types, ids) for name, (types, ids) in zip(taken, block.columns, strict=True)}
     columns = {WORD: found["form"]} | {name: found[name] for name in names}
     if label:
         columns[LABEL] = found[label[0]] if len(label) == 1 else _joined(found[label[0]], found[label[1]])
-    return TokenTable(block.ptr, columns, block.groups if block.groups[-1] else None)
+    return TokenTable(block.ptr, columns, block.groups if block.groups[-1] else None), block.places
 
 
 def label_columns(label: str) -> tuple[str, ...]:
@@ -329,20 +342,21 @@ def write(documents: Iterable[Document], path: str | Path) -> None:
             stream.write(encoded("\n".join(lines) + "\n\n", number))
 
 
-def relabelled(content: bytes, names: Sequence[str], labels: Column) -> bytes | None:
-    r"""Sentences with other labels in these columns and all else unchanged; None if they have other tokens.
+def relabelled(content: bytes, label: str, labels: Column, places: NDArray[np.int64]) -> bytes:
+    r"""The text of a file with other labels and all else unchanged; places: as :func:`read_places` gives them.
 
     A blank line ends the last sentence, if none does.
 
-    >>> relabelled(b"# id\n1\ta\t_\tX\t_\t_\t_\t_\t_\t_", ["upos"], Column(["DET"], np.zeros(1, np.int32)))
+    >>> y, places = Column(["DET"], np.zeros(1, np.int32)), np.array([11, 12])
+    >>> relabelled(b"# id\n1\ta\t_\tX\t_\t_\t_\t_\t_\t_", "upos", y, places)
     b'# id\n1\ta\t_\tDET\t_\t_\t_\t_\t_\t_\n\n'
     """
-    placed_at = {1 + CELLS.index(name): cells for name, cells in labelled(names, labels.types).items()}
-    places = sorted(placed_at)
-    made = _core.relabelled(content, places, [placed_at[place] for place in places], labels.ids)
-    if made is None:
-        return None
-    return made + (b"" if made.endswith((b"\n\n", b"\n\r\n")) else b"\n" if made.endswith(b"\n") else b"\n\n")
+    cells = labelled(label_columns(label), labels.types)
+    columns = [cells[name] for name in sorted(cells, key=CELLS.index)]
+    text = content.removeprefix(BOM)
+    made = _core.relabelled(text, places, columns, labels.ids)
+    end = b"" if made.endswith((b"\n\n", b"\n\r\n")) else b"\n" if made.endswith(b"\n") else b"\n\n"
+    return content[: len(content) - len(text)] + made + end
 
 
 def misc(document: Document) -> list[str]:

@@ -42,6 +42,7 @@ class RowRules:
     group: str = ""
     stray_comments: bool = False
     number_rows: bool = False
+    marked: tuple[int, ...] = ()
     expected: str
 
 
@@ -51,6 +52,7 @@ class SentenceBlock:
 
     ptr: int64 [N+1]   lines: int64 [N], of the first token   groups: int32 [N], 0 before the first group
     remarks: comment and group lines before each sentence [N]; empty if they are not kept
+    places: int64 [tokens * marked * 2], where each marked cell begins and ends in the bytes after a byte order mark
     """
 
     columns: list[tuple[list[str], NDArray[np.int32]]]
@@ -58,6 +60,7 @@ class SentenceBlock:
     lines: NDArray[np.int64]
     groups: NDArray[np.int32]
     remarks: list[list[str]]
+    places: NDArray[np.int64]
 
 
 def blocks(ahead: Lookahead, rules: RowRules, losses: Losses | None = None) -> Iterator[SentenceBlock]:
@@ -149,6 +152,7 @@ def _column_text(rules: RowRules, line: int, *, remarks: bool = True) -> ColumnT
         longest=LONGEST_LINE,
         line=line,
         remarks=remarks,
+        marked=rules.marked,
     )
 
 

@@ -11,15 +11,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from chaffinch import _core
 from chaffinch.corpus.delimited import TEXT_NAMES
 from chaffinch.corpus.format import Format
-from chaffinch.corpus.json_records import Record, as_text, first_object, records, shown, writing_json
-from chaffinch.corpus.lines import BOM, listed
+from chaffinch.corpus.json_records import (
+    Record,
+    as_text,
+    compact,
+    first_object,
+    records,
+    shown,
+    writing_json,
+)
+from chaffinch.corpus.lines import BOM, LONGEST_LINE, is_sound, listed
 from chaffinch.corpus.losses import Losses, accepted
 from chaffinch.errors import DataError
-from chaffinch.files import writing_text
+from chaffinch.files import first_line, reading, writing_text
 from chaffinch.knobs import knob
-from chaffinch.text.document import LABEL, Document
+from chaffinch.text.document import LABEL, WORD, Document
+from chaffinch.text.table import Column, TokenTable
 
 TOKEN_NAMES = ("tokens", "words")  # lists of words
 TAG_NAMES = ("ner_tags", "tags", "labels", "pos_tags", "upos", "chunk_tags")  # lists of tags, to learn
@@ -104,6 +114,48 @@ def read(path: str | Path, *, label: str | None = None, losses: Losses | None = 
         return d
 
     return accepted(records(path, losses), made, losses)
+
+
+@dataclass(frozen=True)
+class SentenceObjects:
+    """The sentences of lines as objects of the core.
+
+    names: the columns of the sentences   table: the columns of them that were asked for
+    """
+
+    rows: _core.TokenObjects
+    names: tuple[str, ...]
+    table: TokenTable
+
+    def lines(self, labels: Column) -> bytes:
+        """As :func:`write` writes these sentences with other tags."""
+        return self.rows.lines([compact(str(label)) for label in labels.types], labels.ids)
+
+
+def read_objects(path: str | Path, columns: Sequence[str] | None = None) -> SentenceObjects | None:
+    """All lines of a file as objects of the core; None if one is not plain: :func:`read` reads it.
+
+    columns: those of the table beside the words; None: all
+    """
+    with reading(path) as stream:
+        content = stream.read()
+    content = content.removeprefix(BOM) if first_line(path) == 1 else content
+    if len(content) > LONGEST_LINE or not is_sound(content):
+        return None
+    first = first_object(content)
+    lists = [key for key, value in first.items() if isinstance(value, list)]
+    found = token_lists("", lists, set(first) - set(lists), None)
+    if found is None:
+        return None
+    words, tags, others = found
+    names = (WORD, *others, *(() if tags is None else (LABEL,)))
+    kept = [i for i, name in enumerate(names) if columns is None or name == WORD or name in columns]
+    rows = _core.token_objects(content, words, others, tags or "", kept)
+    if rows is None or not len(rows):
+        return None
+    ptr, made = rows.columns()
+    table = TokenTable(ptr, {names[i]: Column(*column) for i, column in zip(kept, made, strict=True)})
+    return SentenceObjects(rows, names, table)
 
 
 def write(documents: Iterable[Document], path: str | Path) -> None:

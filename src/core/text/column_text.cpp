@@ -1,6 +1,7 @@
 #include "column_text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <span>
@@ -12,7 +13,9 @@ namespace {
 
 constexpr std::size_t shown_bytes = 400; // of a faulty line
 
-bool is_blank(std::string_view s) { return s.find_first_not_of(" \t") == std::string_view::npos; }
+bool is_blank(std::string_view s) {
+    return std::ranges::all_of(s, [](char c) { return c == ' ' || c == '\t'; });
+}
 
 bool is_number(std::string_view s) {
     return !s.empty() && std::ranges::all_of(s, [](char c) { return c >= '0' && c <= '9'; });
@@ -41,35 +44,50 @@ std::size_t sequence_length(const unsigned char* p, std::size_t n) {
     return 0;
 }
 
-// Cuts a line at every sign: the first cells, as many as there is room for, and the number of all. Cells are short, so
-// eight bytes at a time beat a search for each.
-std::size_t cut(std::string_view line, char sign, std::span<std::string_view> cells) {
-    std::size_t found = 0, start = 0, at = 0;
+// Bytes of a word of eight that are ``sign``, as their highest bits.
+std::uint64_t equal_bytes(std::uint64_t word, char sign) {
+    constexpr std::uint64_t ones = 0x0101010101010101ULL, low = 0x7F7F7F7F7F7F7F7FULL;
+    word ^= ones * static_cast<unsigned char>(sign);
+    return ~(((word & low) + low) | word | low);
+}
+
+struct CutLine {
+    std::size_t end;   // where its line feed is
+    std::size_t found; // the number of its cells
+};
+
+// Cuts the line at ``start`` at every sign: the first cells, as many as there is room for, and the number of all. Cells are
+// short, so eight bytes at a time beat a search for each. lines: ends with a line feed
+CutLine cut(std::string_view lines, std::size_t start, char sign, std::span<std::string_view> cells) {
+    std::size_t found = 0, at = start;
     const auto end_cell = [&](std::size_t end) {
-        cells[found++] = line.substr(start, end - start);
+        cells[found++] = lines.substr(start, end - start);
         start = end + 1;
     };
     if constexpr (std::endian::native == std::endian::little) {
-        constexpr std::uint64_t ones = 0x0101010101010101ULL, low = 0x7F7F7F7F7F7F7F7FULL;
-        for (; at + 8 <= line.size(); at += 8) {
+        for (; at + 8 <= lines.size(); at += 8) {
             std::uint64_t word;
-            std::memcpy(&word, line.data() + at, 8);
-            word ^= ones * static_cast<unsigned char>(sign); // zero bytes are signs
-            std::uint64_t signs = ~(((word & low) + low) | word | low);
+            std::memcpy(&word, lines.data() + at, 8);
+            const std::uint64_t feeds = equal_bytes(word, '\n');
+            std::uint64_t signs = equal_bytes(word, sign) & (feeds - 1) & ~feeds; // those before the first line feed
             for (; signs != 0 && found < cells.size(); signs &= signs - 1)
                 end_cell(at + static_cast<std::size_t>(std::countr_zero(signs)) / 8);
-            found += ((signs >> 7) * ones) >> 56;
+            found += ((signs >> 7) * 0x0101010101010101ULL) >> 56;
+            if (feeds != 0) {
+                at += static_cast<std::size_t>(std::countr_zero(feeds)) / 8;
+                break;
+            }
         }
     }
-    for (; at < line.size(); ++at)
-        if (line[at] == sign) {
+    for (; lines[at] != '\n'; ++at)
+        if (lines[at] == sign) {
             if (found < cells.size())
                 end_cell(at);
             else
                 ++found;
         }
-    if (found < cells.size()) cells[found] = line.substr(start);
-    return found + 1;
+    if (found < cells.size()) cells[found] = lines.substr(start, at - start - (at > start && lines[at - 1] == '\r'));
+    return {at, found + 1};
 }
 
 } // namespace
@@ -80,6 +98,7 @@ ColumnText::ColumnText(ColumnRules rules, std::int64_t line)
     block_.columns.resize(rules_.kept.size());
     std::int32_t last = rules_.word;
     for (const std::int32_t c : rules_.kept) last = std::max(last, c);
+    for (const std::int32_t c : rules_.marked) last = std::max(last, c);
     needed_ = static_cast<std::size_t>(last) + 1;
 }
 
@@ -128,6 +147,9 @@ SentenceBlock ColumnText::take() {
         for (std::int64_t t = done; t < tokens_; ++t) to.ids.push_back(to.types.intern(from.types[from.ids[t]]));
         from.ids.resize(done);
     }
+    const auto open_places = block_.places.begin() + done * static_cast<std::int64_t>(2 * rules_.marked.size());
+    rest.places.assign(open_places, block_.places.end());
+    block_.places.erase(open_places, block_.places.end());
     const auto open_remarks = block_.remarks.begin() + block_.heads.back();
     rest.remarks.assign(std::make_move_iterator(open_remarks), std::make_move_iterator(block_.remarks.end()));
     block_.remarks.erase(open_remarks, block_.remarks.end());
@@ -139,8 +161,17 @@ SentenceBlock ColumnText::take() {
 bool ColumnText::read_lines(std::string_view block) {
     const std::size_t sound = sound_prefix(block);
     const bool returns = block.find('\r') != std::string_view::npos;
+    const bool cuts = rules_.split == Split::separator && rules_.separator.size() == 1 && rules_.separator[0] != '\r';
+    lines_ = block.data();
     for (std::size_t start = 0; start < block.size();) {
-        const std::size_t end = block.find('\n', start);
+        std::size_t end;
+        if (cuts) {
+            const CutLine line = cut(block, start, rules_.separator[0], std::span(cells_).first(needed_));
+            end = line.end;
+            found_ = line.found;
+        } else {
+            end = block.find('\n', start);
+        }
         std::string_view line = block.substr(start, end - start);
         if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
         if (static_cast<std::int64_t>(line.size()) > rules_.longest)
@@ -152,6 +183,7 @@ bool ColumnText::read_lines(std::string_view block) {
         ++line_;
         start = end + 1;
     }
+    read_ += static_cast<std::int64_t>(block.size());
     return true;
 }
 
@@ -170,7 +202,7 @@ bool ColumnText::read_line(std::string_view line) {
         return true;
     }
     if (tokens_ == block_.ptr.back()) first_line_ = line_;
-    return split(line);
+    return found_ > 0 ? add(line, found_) : split(line);
 }
 
 bool ColumnText::split(std::string_view line) {
@@ -183,14 +215,9 @@ bool ColumnText::split(std::string_view line) {
     std::string_view rest = line;
     switch (rules_.split) {
     case Split::separator:
-        if (rules_.separator.size() == 1) {
-            found = cut(line, rules_.separator[0], std::span(cells_).first(needed_));
-            break;
-        } else {
-            for (std::size_t at; (at = rest.find(rules_.separator)) != std::string_view::npos;) {
-                cell(rest.substr(0, at));
-                rest.remove_prefix(at + rules_.separator.size());
-            }
+        for (std::size_t at; (at = rest.find(rules_.separator)) != std::string_view::npos;) {
+            cell(rest.substr(0, at));
+            rest.remove_prefix(at + rules_.separator.size());
         }
         cell(rest);
         break;
@@ -211,7 +238,12 @@ bool ColumnText::split(std::string_view line) {
         break;
     case Split::whole: cell(rest); break;
     }
-    if (found != columns) {
+    return add(line, found);
+}
+
+// Adds the token whose cells were found.
+bool ColumnText::add(std::string_view line, std::size_t found) {
+    if (found != static_cast<std::size_t>(rules_.columns)) {
         if (rules_.stray_comments && tokens_ == block_.ptr.back() && line.starts_with("# ")) {
             remark(line);
             return true;
@@ -221,11 +253,16 @@ bool ColumnText::split(std::string_view line) {
     if (rules_.number_rows && !is_number(cells_[0]))
         return is_number_like(cells_[0]) || fail(ColumnFault::Kind::row_number, line);
     if (cells_[rules_.word].empty()) return fail(ColumnFault::Kind::empty_word, line);
-    for (std::size_t c = 0; c < columns; ++c)
+    for (std::size_t c = 0; c < needed_; ++c)
         if (slots_[c] >= 0) {
             SentenceBlock::Column& column = block_.columns[slots_[c]];
             column.ids.push_back(column.types.intern(cells_[c]));
         }
+    for (const std::int32_t c : rules_.marked) {
+        const std::int64_t begin = read_ + (cells_[c].data() - lines_);
+        block_.places.push_back(begin);
+        block_.places.push_back(begin + static_cast<std::int64_t>(cells_[c].size()));
+    }
     ++tokens_;
     return true;
 }
@@ -254,7 +291,17 @@ bool ColumnText::fail(ColumnFault::Kind kind, std::string_view line, std::int32_
 }
 
 std::size_t occurrences(std::string_view bytes, char sign) {
-    return static_cast<std::size_t>(std::ranges::count(bytes, sign));
+    // Counted in bytes, 32 side by side, as long as none can overflow: compilers make vectors of these.
+    constexpr std::size_t width = 32, most = 255;
+    std::size_t found = 0, at = 0;
+    while (at + width <= bytes.size()) {
+        std::array<std::uint8_t, width> counts{};
+        const std::size_t steps = std::min(most, (bytes.size() - at) / width);
+        for (std::size_t n = 0; n < steps; ++n, at += width)
+            for (std::size_t i = 0; i < width; ++i) counts[i] += bytes[at + i] == sign;
+        for (const std::uint8_t count : counts) found += count;
+    }
+    return found + static_cast<std::size_t>(std::ranges::count(bytes.substr(at), sign));
 }
 
 std::size_t sound_prefix(std::string_view bytes) {

@@ -31,6 +31,7 @@ struct ColumnRules {
     bool number_rows = false;       // the first cell is a number; rows with a range (3-4) or a decimal (3.1) are left out
     std::int64_t longest = 1 << 23; // bytes a line may have
     bool remarks = true;            // keep the remarks
+    std::vector<std::int32_t> marked{}; // cells whose places in the input are kept, in ascending order
 };
 
 // The first thing wrong with the input; reading stops there.
@@ -54,6 +55,7 @@ struct SentenceBlock {
     std::vector<std::int32_t> groups;   // [N]   groups begun so far: 0 before the first
     std::vector<std::string> remarks;   // comment and group lines, in order
     std::vector<std::int64_t> heads{0}; // [N+1] those before sentence n are remarks heads[n] .. heads[n+1]
+    std::vector<std::int64_t> places;   // [tokens][marked][2] where a cell begins and ends in all that was fed
 };
 
 class ColumnText {
@@ -75,6 +77,7 @@ class ColumnText {
     bool read_lines(std::string_view block);
     bool read_line(std::string_view line);
     bool split(std::string_view line);
+    bool add(std::string_view line, std::size_t found);
     bool starts_group(std::string_view line) const;
     void remark(std::string_view line);
     void end_sentence();
@@ -83,12 +86,15 @@ class ColumnText {
     ColumnRules rules_;
     std::vector<std::int32_t> slots_;     // [columns] where a cell is kept, or -1
     std::vector<std::string_view> cells_; // [columns] of the line at hand
-    std::size_t needed_;                  // first cells up to the last that is kept
+    std::size_t needed_;                  // first cells up to the last that is kept or marked
+    std::size_t found_ = 0;               // cells of the line at hand, if they were cut when its end was searched
     std::string pending_;                 // an incomplete line
     SentenceBlock block_;                 // complete sentences, then the tokens of the one being read
     std::int64_t tokens_ = 0;             // rows in block_
     std::int64_t line_;                   // number of the next line
     std::int64_t first_line_ = 0;         // of the sentence being read
+    std::int64_t read_ = 0;               // bytes of all lines read before those at hand
+    const char* lines_ = nullptr;         // the lines at hand
     std::int32_t group_ = 0;
     ColumnFault fault_;
 };

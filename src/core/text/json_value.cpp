@@ -1,6 +1,7 @@
 #include "json_value.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -24,8 +25,12 @@ std::size_t special(std::string_view s, std::size_t at) {
         std::memcpy(&word, s.data() + at, 8);
         const std::uint64_t quote = word ^ (ones * '"'), slash = word ^ (ones * '\\');
         const std::uint64_t found =
-            ((word - ones * 0x20) & ~word) | ((quote - ones) & ~quote) | ((slash - ones) & ~slash);
-        if ((found & high) != 0) break;
+            (((word - ones * 0x20) & ~word) | ((quote - ones) & ~quote) | ((slash - ones) & ~slash)) & high;
+        if (found == 0) continue;
+        // A borrow comes only from a byte that is found itself, so the lowest of them is right.
+        if constexpr (std::endian::native == std::endian::little)
+            return at + static_cast<std::size_t>(std::countr_zero(found)) / 8;
+        break;
     }
     while (at < s.size() && static_cast<unsigned char>(s[at]) >= 0x20 && s[at] != '"' && s[at] != '\\') ++at;
     return at;
@@ -92,24 +97,19 @@ bool append_unescaped(std::string& out, std::string_view inside) {
 } // namespace
 
 bool JsonReader::object(std::vector<JsonField>& fields) {
-    const std::size_t first = fields.size();
-    skip_space();
-    if (!skip('{')) return false;
-    skip_space();
-    if (skip('}')) return ended();
-    do {
+    return members([&](const JsonValue& key) {
         JsonField& field = fields.emplace_back();
-        skip_space();
-        if (!string(field.key)) return false;
-        for (std::size_t i = first; i + 1 < fields.size(); ++i)
-            if (fields[i].key.text == field.key.text) return false;
-        skip_space();
-        if (fields.size() - first > most_keys || !skip(':')) return false;
-        skip_space();
-        if (!value(field.value)) return false;
-        skip_space();
-    } while (skip(','));
-    return skip('}') && ended();
+        field.key = key;
+        return value(field.value);
+    });
+}
+
+// Notes a key of the object whose keys begin at ``first``; false if it has this key already, or too many.
+bool JsonReader::open_key(std::string_view key, std::size_t first) {
+    const auto begin = keys_.begin() + static_cast<std::ptrdiff_t>(first);
+    if (keys_.size() - first >= most_keys || std::find(begin, keys_.end(), key) != keys_.end()) return false;
+    keys_.push_back(key);
+    return true;
 }
 
 bool JsonReader::ended() {
@@ -133,6 +133,42 @@ bool JsonReader::value(JsonValue& out) {
     }
     default: return number(out);
     }
+}
+
+bool JsonReader::strings(std::string_view& spelt, std::vector<std::string_view>& items) {
+    const std::size_t start = at_, first = items.size();
+    if (!skip('[')) return false;
+    bool same = skip_space() == 0; // as Python spells it
+    if (!skip(']')) {
+        for (bool more = true; more;) {
+            const char* begin = text_.data() + at_;
+            JsonValue item;
+            if (!value(item) || item.text.empty() || item.kind == JsonValue::Kind::list || item.kind == JsonValue::Kind::object)
+                return false;
+            items.push_back(item.text);
+            same = same && item.kind == JsonValue::Kind::string && item.json.data() == begin;
+            same = skip_space() == 0 && same;
+            more = skip(',');
+            const bool space = next() == ' ';
+            if (more) same = skip_space() == 1 && space && same;
+        }
+        if (!skip(']')) return false;
+    }
+    spelt = text_.substr(start, at_ - start);
+    if (same) return true;
+    std::string& made = made_.emplace_back("[");
+    for (std::size_t i = first; i < items.size(); ++i) {
+        if (i > first) made.append(", ");
+        append_json(made, items[i]);
+    }
+    made.push_back(']');
+    spelt = made;
+    return true;
+}
+
+bool JsonReader::null() {
+    JsonValue nothing;
+    return constant(nothing, "null", JsonValue::Kind::null);
 }
 
 bool JsonReader::string(JsonValue& out) {
@@ -247,12 +283,8 @@ bool JsonReader::append_object(std::string& out, int depth) {
         do {
             skip_space();
             JsonValue key;
-            if (!string(key) || std::ranges::find(keys_.begin() + static_cast<std::ptrdiff_t>(first), keys_.end(),
-                                                  key.text) != keys_.end())
-                return false;
-            if (keys_.size() - first >= most_keys) return false;
             if (keys_.size() > first) out.append(", ");
-            keys_.push_back(key.text);
+            if (!string(key) || !open_key(key.text, first)) return false;
             out.append(key.json);
             out.append(": ");
             skip_space();

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace chaffinch::text {
@@ -35,12 +36,43 @@ class JsonReader {
     // refuses or does not write as it was read: a key twice, half a surrogate pair, NUL, NaN, a number too large.
     bool object(std::vector<JsonField>& fields);
 
+    // The same, member by member: take(key) reads the value, and says whether it could.
+    template <class Take> bool members(Take&& take) {
+        const std::size_t first = keys_.size();
+        skip_space();
+        if (!skip('{')) return false;
+        skip_space();
+        if (skip('}')) return ended();
+        do {
+            skip_space();
+            JsonValue key;
+            if (!string(key) || !open_key(key.text, first)) return false;
+            skip_space();
+            if (!skip(':')) return false;
+            skip_space();
+            if (!take(std::as_const(key))) return false;
+            skip_space();
+        } while (skip(','));
+        keys_.resize(first);
+        return skip('}') && ended();
+    }
+
+    // The next value.
+    bool value(JsonValue& out);
+
+    // Appends the items of the next value, a list, as text, and gives its spelling as a list of strings; false if it is no list,
+    // or an item is null, the empty string, a list or an object.
+    bool strings(std::string_view& spelt, std::vector<std::string_view>& items);
+
+    // Whether the next value is null; if so, it is read.
+    bool null();
+
     // Whether only white space is left.
     bool ended();
 
   private:
-    bool value(JsonValue& out);
     bool string(JsonValue& out);
+    bool open_key(std::string_view key, std::size_t first);
     bool number(JsonValue& out);
     bool constant(JsonValue& out, std::string_view word, JsonValue::Kind kind);
     bool append_value(std::string& out, int depth, JsonValue* list);
@@ -54,13 +86,16 @@ class JsonReader {
         return here;
     }
 
-    void skip_space() {
+    // The number of bytes of white space.
+    std::size_t skip_space() {
+        const std::size_t start = at_;
         while (next() == ' ' || next() == '\t' || next() == '\n' || next() == '\r') ++at_;
+        return at_ - start;
     }
 
     std::string_view text_;
     std::deque<std::string>& made_;
-    std::vector<std::string_view> keys_; // of the nested objects that are open
+    std::vector<std::string_view> keys_; // of the objects that are open
     std::size_t at_ = 0;
 };
 

@@ -1,8 +1,7 @@
-// Rows of numbered tokens, as in CoNLL-U, with other cells in some columns.
+// Text with other cells in some places.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,15 +9,9 @@
 
 namespace chaffinch::text {
 
-// A column from 0, and its cells by the label of the token.
-struct LabelColumn {
-    std::size_t place;
-    std::vector<std::string_view> cells;
-};
-
-// Tokens are the lines whose first cell is a number; ids are their labels. All else is copied. Nothing if there are more
-// or fewer tokens than ids, or a token without one of the columns. columns: by place
-std::optional<std::string> relabelled(std::string_view lines, std::span<const LabelColumn> columns,
-                                      std::span<const std::int32_t> ids);
+// The text with cells [C][labels] in C places per token, all else copied.
+// places: [tokens][C][2] where each cell begins and ends, in ascending order   ids: [tokens] the label of each
+std::string relabelled(std::string_view text, std::span<const std::int64_t> places,
+                       std::span<const std::vector<std::string>> cells, std::span<const std::int32_t> ids);
 
 } // namespace chaffinch::text

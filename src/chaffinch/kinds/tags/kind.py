@@ -26,13 +26,13 @@ from chaffinch.kinds.corpora import Corpus, taken
 from chaffinch.kinds.kind import Contents, Kind
 from chaffinch.kinds.needs import Needs
 from chaffinch.kinds.requests import ExplainRequest, PredictRequest, TrainRequest
+from chaffinch.kinds.tags.block_answers import label_objects, relabel_conllu
 from chaffinch.kinds.tags.cached import fit_cached_sentences, needs_of_sentences
 from chaffinch.kinds.tags.contents import tagger_contents
 from chaffinch.kinds.tags.output import (
     conllu_documents,
     format_of_spans,
     is_conllu,
-    relabel_conllu,
     show_steps,
     write_conllu,
     write_spans,
@@ -288,7 +288,8 @@ class TagKind(Kind, TokenLabels):
         if asked.rules is not None:
             model = self.ruled(model, asked.rules)
         as_conllu = is_conllu(asked.output, asked.to_format) and not (asked.json or asked.steps)
-        if as_conllu and asked.layout is not None and is_plain(asked) and relabel_conllu(model, asked):
+        in_bytes = relabel_conllu if as_conllu else label_objects
+        if asked.layout is not None and is_plain(asked) and in_bytes(model, asked):
             return
         table, documents = input_table(asked, model, whole=as_conllu)
         if asked.layout is not None:

@@ -10,19 +10,18 @@ from pathlib import Path
 
 import numpy as np
 
-from chaffinch.corpus import Format, conllu, detect, write
-from chaffinch.corpus.conllu import CELLS, NOTHING, TABLE_COLUMNS, labelled, learned, misc
+from chaffinch.corpus import Format, conllu, write
+from chaffinch.corpus.conllu import CELLS, NOTHING, labelled, misc
 from chaffinch.corpus.registry import TABLES, named, with_extension, written_as
 from chaffinch.errors import ConfigError
 from chaffinch.estimators import Tagger
-from chaffinch.files import reading, writing, writing_text
-from chaffinch.kinds.requests import PredictRequest
+from chaffinch.files import writing_text
 from chaffinch.kinds.tags.prediction import decided_probabilities
 from chaffinch.model.incremental import IncrementalModel
 from chaffinch.report import Html, Page, join, paragraph, tag
 from chaffinch.text.document import LABEL, WORD, Document, Span
 from chaffinch.text.schemes import TokenSpan, scheme_of, spans
-from chaffinch.text.table import Column, TokenTable
+from chaffinch.text.table import TokenTable
 
 # -- decisions --------------------------------------------------------------------------------------------------------
 
@@ -269,26 +268,6 @@ def conllu_documents(table: TokenTable) -> list[Document]:
         Document.from_words(words, **{name: columns[name][n] for name in kept})
         for n, words in enumerate(table.lists(WORD))
     ]
-
-
-def relabel_conllu(model: Tagger, asked: PredictRequest) -> bool:
-    """Write a block of CoNLL-U with the labels in their column and all else unchanged; False if that does not apply."""
-    known = {WORD, *TABLE_COLUMNS}
-    if detect(asked.data, asked.from_format) is not conllu.FORMAT or not known.issuperset(
-        model.model_.columns
-    ):
-        return False
-    read = [name for name in model.model_.columns if name != WORD]
-    table = conllu.read_table(asked.data, label="", columns=",".join(read))
-    labels = Column(list(model.classes_), model.answering().decode(table, model.threads))
-    places = conllu.label_columns(learned(model.columns_))
-    with reading(asked.data) as stream:
-        made = conllu.relabelled(stream.read(), places, labels)
-    if made is None:
-        return False
-    with writing(asked.output) as out:
-        out.write(made)
-    return True
 
 
 def write_conllu(

@@ -1,0 +1,66 @@
+"""The best labels of a block of sentences, put into its bytes by the core: no document is made."""
+
+import re
+
+from chaffinch.corpus import conllu, detect, token_lists
+from chaffinch.corpus.conllu import TABLE_COLUMNS, learned
+from chaffinch.errors import ConfigError
+from chaffinch.estimators import Tagger
+from chaffinch.files import reading, writing
+from chaffinch.kinds.requests import PredictRequest
+from chaffinch.kinds.tags.output import format_of_spans, is_conllu
+from chaffinch.kinds.tags.prediction import separator_of
+from chaffinch.text.document import WORD
+from chaffinch.text.table import Column, TokenTable
+
+_MARKED_TOKEN = re.compile(rb"\xef\xbb\xbf[0-9]+\t")  # a byte order mark before a token
+
+
+def relabel_conllu(model: Tagger, asked: PredictRequest) -> bool:
+    """Write a block of CoNLL-U with the labels in their column and all else unchanged; False if that does not apply."""
+    known = {WORD, *TABLE_COLUMNS}
+    if detect(asked.data, asked.from_format) is not conllu.FORMAT or not known.issuperset(
+        model.model_.columns
+    ):
+        return False
+    with reading(asked.data) as stream:
+        content = stream.read()
+    if _MARKED_TOKEN.match(content):  # written without the mark
+        return False
+    label = learned(model.columns_)
+    read = [name for name in model.model_.columns if name != WORD]
+    table, places = conllu.read_places(asked.data, read, label)
+    made = conllu.relabelled(content, label, _decoded(model, table), places)
+    with writing(asked.output) as out:
+        out.write(made)
+    return True
+
+
+def label_objects(model: Tagger, asked: PredictRequest) -> bool:
+    """Write a block of JSON objects of tokens with its labels, as such objects or as columns; False if that does not
+    apply.
+    """
+    given = detect(asked.data, asked.from_format)
+    if given is not token_lists.FORMAT or asked.columns is not None or asked.steps or asked.beside:
+        return False
+    try:
+        format = format_of_spans(asked.output, asked.to_format, given)
+    except ConfigError:  # after what is wrong with the input
+        return False
+    if format not in (None, given) or is_conllu(asked.output, asked.to_format):
+        return False
+    read = model.model_.columns
+    found = token_lists.read_objects(asked.data, None if format is None else read)
+    if found is None or not set(read).issubset(found.names):
+        return False
+    if asked.layout is not None:
+        asked.layout.check_columns(found.names)
+    labels = _decoded(model, found.table)
+    with writing(asked.output) as out:
+        out.write(found.lines(labels) if format else found.table.text(separator_of(found.table), labels))
+    return True
+
+
+def _decoded(model: Tagger, table: TokenTable) -> Column:
+    """The best labels of tokens."""
+    return Column(list(model.classes_), model.answering().decode(table, model.threads))
