@@ -70,7 +70,7 @@ def test_a_plain_object_is_written_as_python_writes_it(value, escaped, spaces):
     assert rows is not None
     assert len(rows) == 1
     d = read_by_python(line)
-    assert rows.texts() == [d.text]
+    assert rows.texts().strings() == [d.text]
     assert written_by_core(rows) == written_by_python(d)
 
 
@@ -97,7 +97,7 @@ def test_a_damaged_line_is_nothing_or_what_python_reads(value, escaped, damage):
         assert not line.strip()
         return
     d = read_by_python(line)
-    assert rows.texts() == [d.text]
+    assert rows.texts().strings() == [d.text]
     assert written_by_core(rows) == written_by_python(d)
 
 

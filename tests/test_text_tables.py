@@ -12,6 +12,7 @@ from chaffinch import Classifier, _core, load
 from chaffinch.corpus import record_blocks as blocks_module
 from chaffinch.corpus import registry
 from chaffinch.corpus.splitter import RowRules, _column_text
+from chaffinch.corpus.text_table import strings_of
 from chaffinch.errors import DataError
 from chaffinch.kinds import documents as documents_module
 from chaffinch.kinds.document_answers import four_decimals
@@ -128,7 +129,7 @@ def test_wrong_columns_are_refused():
     )
 )
 def test_decimals_are_those_of_formatting(values):
-    assert four_decimals(np.array(values)) == [f"{round(p, 4):.4f}" for p in values]
+    assert strings_of(four_decimals(np.array(values))) == [f"{round(p, 4):.4f}" for p in values]
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@
 #include "areas.hpp"
 #include "arrays.hpp"
 #include "give_back.hpp"
+#include "held_texts.hpp"
 #include "random.hpp"
 #include "selection.hpp"
 #include "word_functions.hpp"
@@ -179,6 +180,22 @@ void bind_ngrams(nb::module_& m) {
             },
             nb::arg("symbols"), nb::arg("presence"), nb::arg("threads"),
             "Rows (ptr, ids, counts) of the n-grams that the index knows; no counts if presence is enough.")
+        .def(
+            "rows_of_held_texts",
+            [](const features::NGramIndex& self, const HeldTexts& texts, text::Cut cut, In<std::uint8_t> kinds, int shortest,
+               bool marks, bool lower, std::size_t threads, bool presence) {
+                if (!texts.ascii && kinds.size() != text::code_points)
+                    throw nb::value_error("kinds of all code points are needed for text beyond ASCII");
+                const text::TokenRule rule = token_rule({}, kinds, shortest, marks, lower);
+                features::NGramRows rows;
+                {
+                    Unlocked released;
+                    rows = self.rows(texts.texts, cut, rule, presence, threads);
+                }
+                return arrays(std::move(rows));
+            },
+            nb::arg("texts"), nb::arg("cut"), nb::arg("kinds").noconvert(), nb::arg("shortest"), nb::arg("marks"),
+            nb::arg("lower"), nb::arg("threads"), nb::arg("presence"), "The same for texts that are in the core.")
         .def(
             "rows_of_texts",
             [](const features::NGramIndex& self, nb::list texts, text::Cut cut, In<std::uint8_t> kinds, int shortest, bool marks,

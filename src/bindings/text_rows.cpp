@@ -3,8 +3,10 @@
 #include "arrays.hpp"
 #include "converters.hpp"
 #include "delimited.hpp"
+#include "held_texts.hpp"
 #include "json_rows.hpp"
 #include "token_objects.hpp"
+#include "word_functions.hpp"
 
 #include <algorithm>
 #include <deque>
@@ -12,6 +14,9 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+// The type of a column to write, in stubs.
+#define CELL_COLUMN "int | list[str] | tuple[CellTypes, NDArray[numpy.int32]]"
 
 namespace chaffinch::bindings {
 
@@ -42,6 +47,12 @@ struct HeldSentences {
     nb::object owner;
 };
 
+// Strings that cells are chosen from by number.
+struct CellTypes {
+    nb::list strings; // holds the bytes
+    Cells cells;
+};
+
 std::string_view view(const nb::bytes& bytes) { return {static_cast<const char*>(bytes.data()), bytes.size()}; }
 
 nb::bytes as_bytes(const std::string& made) { return nb::bytes(made.data(), made.size()); }
@@ -64,7 +75,25 @@ Cells cells_of_list(nb::handle list) {
     return cells;
 }
 
-// Columns to write: each is the place of a column of the table or a list of strings; all are equally long.
+HeldTexts held_texts(Cells texts, nb::object owner) {
+    const bool ascii = std::ranges::all_of(texts, [](std::string_view text) { return text::is_ascii(text); });
+    return {std::move(texts), ascii, std::move(owner)};
+}
+
+// The cells of a pair of types and ids.
+Cells chosen_cells(nb::handle pair) {
+    const auto& types = nb::cast<const CellTypes&>(pair[0]).cells;
+    const auto ids = nb::cast<In<std::int32_t>>(pair[1], false);
+    Cells cells;
+    cells.reserve(ids.size());
+    for (const std::int32_t id : span(ids)) {
+        expect(id >= 0 && static_cast<std::size_t>(id) < types.size(), "an id has no cell");
+        cells.push_back(types[static_cast<std::size_t>(id)]);
+    }
+    return cells;
+}
+
+// Columns to write: each is the place of a column of the table, a list of strings, or types and ids; all are equally long.
 struct GivenColumns {
     std::deque<Cells> own;
     std::vector<std::span<const std::string_view>> columns;
@@ -75,6 +104,8 @@ struct GivenColumns {
         for (nb::handle column : given) {
             if (table != nullptr && nb::isinstance<nb::int_>(column))
                 columns.emplace_back(table->column(nb::cast<std::size_t>(column)));
+            else if (nb::isinstance<nb::tuple>(column))
+                columns.emplace_back(own.emplace_back(chosen_cells(column)));
             else
                 columns.emplace_back(own.emplace_back(cells_of_list(column)));
         }
@@ -161,6 +192,39 @@ void bind_token_objects(nb::module_& m) {
 } // namespace
 
 void bind_text_rows(nb::module_& m) {
+    nb::class_<HeldTexts>(m, "Texts", "Texts that stay in the core.")
+        .def("__len__", [](const HeldTexts& self) { return self.texts.size(); })
+        .def_prop_ro("ascii", [](const HeldTexts& self) { return self.ascii; }, "Whether all are ASCII.")
+        .def(
+            "strings",
+            [](const HeldTexts& self) { return strings(self.texts.size(), [&](std::size_t i) { return self.texts[i]; }); },
+            nb::sig("def strings(self) -> list[str]"))
+        .def(
+            "lowered",
+            [](nb::handle_t<HeldTexts> self) {
+                const auto& held = nb::cast<const HeldTexts&>(self);
+                Cells texts = held.texts;
+                nb::list kept;
+                for (std::string_view& text : texts)
+                    if (!held.ascii && !text::is_ascii(text)) {
+                        nb::object lower = nb::str(text.data(), text.size()).attr("lower")();
+                        text = utf8(lower);
+                        kept.append(lower);
+                    }
+                return HeldTexts{std::move(texts), held.ascii, nb::make_tuple(self, kept)};
+            },
+            "The same with texts beyond ASCII in lower case; the encoder converts the others.");
+    nb::class_<CellTypes>(m, "CellTypes", "Strings that cells are chosen from.")
+        .def(
+            "__init__",
+            [](CellTypes* self, const nb::list& strings) {
+                nb::list own(strings); // a copy: the cells are views of its strings
+                Cells cells = cells_of_list(own);
+                new (self) CellTypes{std::move(own), std::move(cells)};
+            },
+            nb::arg("strings"), nb::sig("def __init__(self, strings: list[str]) -> None"))
+        .def("__len__", [](const CellTypes& self) { return self.cells.size(); })
+        .def("strings", [](const CellTypes& self) { return nb::list(self.strings); }, nb::sig("def strings(self) -> list[str]"));
     nb::class_<HeldCells>(m, "CellTable", "Rows of cells by column.")
         .def(
             "__init__",
@@ -187,6 +251,12 @@ void bind_text_rows(nb::module_& m) {
             },
             nb::arg("column"), nb::sig("def strings(self, column: int) -> list[str]"), "The cells of a column.")
         .def(
+            "texts",
+            [](nb::handle_t<HeldCells> self, std::size_t column) {
+                return held_texts(nb::cast<const HeldCells&>(self).column(column), nb::borrow(self));
+            },
+            nb::arg("column"), "The cells of a column, which stay in the core.")
+        .def(
             "filled",
             [](const HeldCells& self, std::size_t column) {
                 return std::ranges::any_of(self.column(column), [](std::string_view cell) { return !cell.empty(); });
@@ -207,8 +277,8 @@ void bind_text_rows(nb::module_& m) {
                 return delimited_lines(GivenColumns(columns, &self), sign, quoted);
             },
             nb::arg("columns"), nb::arg("sign"), nb::arg("quoted"),
-            nb::sig("def lines(self, columns: list[int | list[str]], sign: str, quoted: bool) -> bytes"),
-            "Rows of some columns, by place, and of lists of further cells. quoted: as in CSV, if a cell needs it")
+            nb::sig("def lines(self, columns: list[" CELL_COLUMN "], sign: str, quoted: bool) -> bytes"),
+            "Rows of some columns, by place, and of further cells, as lists or as types and ids. quoted: as in CSV, if a cell needs it")
         .def(
             "json_lines",
             [](const HeldCells& self, const std::vector<std::string>& names, const std::vector<std::string>& forms,
@@ -222,17 +292,21 @@ void bind_text_rows(nb::module_& m) {
                 return as_bytes(made);
             },
             nb::arg("names"), nb::arg("forms"), nb::arg("columns"),
-            nb::sig("def json_lines(self, names: list[str], forms: list[str], columns: list[int | list[str]]) -> bytes"),
+            nb::sig("def json_lines(self, names: list[str], forms: list[str], columns: list[" CELL_COLUMN "]) -> bytes"),
             "Objects of some columns, by place, and of lists of further cells, which are strings, optional (strings that "
             "are left out if they are empty) or JSON as it is spelt.");
     nb::class_<HeldObjects>(m, "JsonRows", "Documents that are JSON objects, one per line.")
         .def("__len__", [](const HeldObjects& self) { return self.rows.texts.size(); })
         .def(
             "texts",
-            [](const HeldObjects& self) {
-                return strings(self.rows.texts.size(), [&](std::size_t i) { return self.rows.texts[i].text; });
+            [](nb::handle_t<HeldObjects> self) {
+                Cells texts;
+                const std::vector<text::JsonValue>& values = nb::cast<const HeldObjects&>(self).rows.texts;
+                texts.reserve(values.size());
+                for (const text::JsonValue& value : values) texts.push_back(value.text);
+                return held_texts(std::move(texts), nb::borrow(self));
             },
-            nb::sig("def texts(self) -> list[str]"), "The text of each.")
+            "The text of each, which stays in the core.")
         .def(
             "lines",
             [](const HeldObjects& self, const std::vector<std::string>& names, const nb::list& columns) {
@@ -247,7 +321,7 @@ void bind_text_rows(nb::module_& m) {
                 return as_bytes(made);
             },
             nb::arg("names"), nb::arg("columns"),
-            nb::sig("def lines(self, names: list[str], columns: list[list[str]]) -> bytes"),
+            nb::sig("def lines(self, names: list[str], columns: list[" CELL_COLUMN "]) -> bytes"),
             "The objects with further fields, whose values are JSON as it is spelt.")
         .def(
             "cells",

@@ -19,7 +19,7 @@ from chaffinch.corpus.format import Format
 from chaffinch.corpus.json_records import as_text
 from chaffinch.corpus.lines import BOM, LONGEST_LINE, ended_lines, is_sound, listed, shown
 from chaffinch.corpus.losses import Losses
-from chaffinch.corpus.text_table import TextTable
+from chaffinch.corpus.text_table import FurtherCells, TextTable, strings_of
 from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.files import display_name, first_line, head, reading, writing
 from chaffinch.knobs import knob
@@ -176,7 +176,11 @@ def read_table(format: str, path: str | Path, text: str | None = None) -> TextTa
 
 
 def write_table(
-    table: TextTable, answers: Mapping[str, list[str]], path: str | Path, format: str, above: Sequence[str]
+    table: TextTable,
+    answers: Mapping[str, FurtherCells],
+    path: str | Path,
+    format: str,
+    above: Sequence[str],
 ) -> None:
     """As :func:`write_csv` and :func:`write_tsv` write such rows with these cells beside them.
 
@@ -185,7 +189,7 @@ def write_table(
     cells, further = table.cells, dict(table.further)
     places = {"label": table.label, "id": further.pop("id", None)}
     empty = [""] * len(cells) if above else []
-    shown: dict[str, int | list[str]] = {}
+    shown: dict[str, int | FurtherCells] = {}
     for name, place in places.items():
         if place is not None and (name in above or cells.filled(place)):
             shown[name] = place
@@ -199,7 +203,7 @@ def write_table(
         out.write(_lines([[name] for name in columns], format, 0))
         made = cells.lines(list(columns.values()), sign, quoted)
         if format == "tsv" and _is_broken(made, len(cells), len(columns)):
-            strings = [cells.strings(c) if isinstance(c, int) else c for c in columns.values()]
+            strings = [cells.strings(c) if isinstance(c, int) else strings_of(c) for c in columns.values()]
             raise _broken_row(strings, 1)
         out.write(made)
 

@@ -30,7 +30,7 @@ from chaffinch.corpus.format import Format
 from chaffinch.corpus.json_records import compact, first_object, line_records
 from chaffinch.corpus.lines import BOM, LONGEST_LINE, is_sound
 from chaffinch.corpus.losses import Losses, accepted
-from chaffinch.corpus.text_table import ObjectTable, TextTable
+from chaffinch.corpus.text_table import FurtherCells, ObjectTable, TextTable
 from chaffinch.files import first_line, reading, writing, writing_text
 from chaffinch.text.document import Document, typed_label
 
@@ -71,13 +71,16 @@ def fits_objects(table: TextTable) -> bool:
     return not any(name in table.further for name in ("text", *LABEL_KEYS))
 
 
-def write_table(table: TextTable | ObjectTable, answers: Mapping[str, list[str]], path: str | Path) -> None:
+def write_table(
+    table: TextTable | ObjectTable, answers: Mapping[str, FurtherCells], path: str | Path
+) -> None:
     """As :func:`write` writes such rows with these fields, whose cells are JSON."""
     if isinstance(table, ObjectTable):
         made = table.rows.lines(list(answers), list(answers.values()))
     else:
-        further: dict[str, int | list[str]] = {**table.further}
-        columns = {name: further.pop(name) for name in ("id",) if name in further} | {"text": table.text}
+        further: dict[str, int | FurtherCells] = {**table.further}
+        columns: dict[str, int | FurtherCells] = {}
+        columns |= {name: further.pop(name) for name in ("id",) if name in further} | {"text": table.text}
         columns |= {} if table.label is None else {"label": table.label}
         columns |= further | dict(answers)
         forms = {"id": "optional", "label": "optional"} | dict.fromkeys(answers, "spelt")

@@ -3,7 +3,13 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from chaffinch._core import CellTable, JsonRows
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch._core import CellTable, CellTypes, JsonRows, Texts
+
+# Further cells of rows: a string each, or types and the number of each row's type.
+FurtherCells = list[str] | tuple[CellTypes, NDArray[np.int32]]
 
 
 @dataclass(frozen=True)
@@ -19,9 +25,9 @@ class TextTable:
     label: int | None
     further: Mapping[str, int]
 
-    def texts(self) -> list[str]:
+    def texts(self) -> Texts:
         """The text of each row."""
-        return self.cells.strings(self.text)
+        return self.cells.texts(self.text)
 
 
 @dataclass(frozen=True)
@@ -30,7 +36,7 @@ class ObjectTable:
 
     rows: JsonRows
 
-    def texts(self) -> list[str]:
+    def texts(self) -> Texts:
         """The text of each row."""
         return self.rows.texts()
 
@@ -41,6 +47,18 @@ class ObjectTable:
             return None
         (_, _, _, *fields), cells = found
         return TextTable(cells, 0, 1, {"id": 2} | {name: c for c, name in enumerate(fields, 3)})
+
+
+def strings_of(cells: FurtherCells) -> list[str]:
+    """The string of each row.
+
+    >>> strings_of((CellTypes(["a", "b"]), np.array([1, 0, 1], np.int32)))
+    ['b', 'a', 'b']
+    """
+    if isinstance(cells, list):
+        return cells
+    types = cells[0].strings()
+    return [types[i] for i in cells[1].tolist()]
 
 
 TableReader = Callable[..., TextTable | ObjectTable | None]

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch._core import Texts
 from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators.documents import (
     documents_and_numbers,
@@ -25,6 +26,7 @@ from chaffinch.estimators.learnt import Lessons, contradicted, contradiction_rem
 from chaffinch.estimators.persistent import Calibrated
 from chaffinch.features.rows import SparseRows, indexed_rows
 from chaffinch.model.choice_evidence import DOCUMENT
+from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.model.evidence import Question
 from chaffinch.model.objects import shown
 from chaffinch.progress import Listener, keep_going
@@ -98,6 +100,20 @@ class DocumentPredictions(Calibrated[Any]):
         if model.several and model.indicator:
             decided = [model.classes[row != 0].tolist() for row in decided]
         return model.probabilities(scores), decided if isinstance(decided, list) else decided.tolist()
+
+    def places_of_answers(self, texts: Texts) -> tuple[NDArray[np.float64], NDArray[np.int32]] | None:
+        """The probabilities [N, labels] of texts of the core, and the place of each answer in ``classes_`` [N].
+
+        None if answers are several labels, or if the model ranks labels itself: ``answers`` gives them.
+        """
+        model = self._fitted()
+        if model.several or self._ranks:
+            return None
+        if isinstance(model.encoder, DocumentEncoder) and model.encoder.reads_bytes:
+            scores = model.scores(texts, None, self.threads)
+        else:
+            scores = self._scores(texts.strings(), None)
+        return model.probabilities(scores), scores.argmax(axis=1).astype(np.int32)
 
     def predict_proba(self, X: Any, beside: Any = None) -> NDArray[np.float64]:
         """p(label|document) [N, labels]: rows sum to one, unless documents may have several labels."""

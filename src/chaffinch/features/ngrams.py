@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch._core import Cut, NGramIndex, Symbols, count_ngrams, hashed_ngrams, keep_columns
+from chaffinch._core import Cut, NGramIndex, Symbols, Texts, count_ngrams, hashed_ngrams, keep_columns
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.rows import SparseRows
 from chaffinch.features.selection import (
@@ -144,7 +144,7 @@ class TextVectorizer:
         self._fitted = _Fitted(index, scale, rows.columns)
         return self._weighted(rows, scale)
 
-    def transform(self, texts: Iterable[str], *, threads: int | None = None) -> SparseRows:
+    def transform(self, texts: Iterable[str] | Texts, *, threads: int | None = None) -> SparseRows:
         """The rows of ``texts`` over the features learnt by ``fit``.
 
         threads: for this call; None: the vectoriser's own setting
@@ -155,9 +155,24 @@ class TextVectorizer:
             return asked.transform(texts)
         return self.weighted(self.counted(texts))
 
-    def counted(self, texts: Iterable[str]) -> SparseRows:
+    @property
+    def reads_bytes(self) -> bool:
+        """Whether the core can read texts as they are: no step of the preparation runs in Python."""
+        plain = self.cleaning == "none" and not self.removed and word_rule(self.tokens).pattern is None
+        return plain and self.stemming == "none" and self._ready().index is not None
+
+    def counted(self, texts: Iterable[str] | Texts) -> SparseRows:
         """The rows of ``texts`` as counts, not yet weighted."""
         fitted = self._ready()
+        if isinstance(texts, Texts) and self.reads_bytes and fitted.index is not None:
+            cut, rule = texts.lowered() if self.lower else texts, word_rule(self.tokens)
+            kinds = rule.kinds_of(ascii=texts.ascii)
+            settings = UNITS[self.unit], kinds, rule.shortest, rule.marks, self.lower, self.threads
+            return _rows(
+                fitted.index.rows_of_held_texts(cut, *settings, presence=self.binary), len(fitted.index)
+            )
+        if isinstance(texts, Texts):
+            texts = texts.strings()
         if fitted.index is None:
             return self._hashed(self._symbols(_texts(texts)))
         if self.stemming != "none":

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch._core import CellTypes
 from chaffinch.corpus import delimited, jsonl, write
 from chaffinch.corpus.annotations import CONFIDENCE, PREDICTION
 from chaffinch.corpus.json_records import compact
 from chaffinch.corpus.registry import named, with_extension
-from chaffinch.corpus.text_table import ObjectTable, TextTable
+from chaffinch.corpus.text_table import FurtherCells, ObjectTable, TextTable
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.classifier import Classifier
 from chaffinch.evaluate.documents import LabelOutputs
@@ -146,22 +147,32 @@ def predict_table(
     rows = table if as_objects or isinstance(table, TextTable) else table.as_cells()
     if rows is None or (as_objects and isinstance(rows, TextTable) and not jsonl.fits_objects(rows)):
         return False
-    p, labels = model.answers(rows.texts())
+    texts = rows.texts()
+    found = model.places_of_answers(texts) if asked.precision is None else None
+    p, labels = model.answers(texts.strings()) if found is None else (found[0], [])
     if asked.precision is not None:
         labels = certain_labels(model, p, [one if isinstance(one, list) else [one] for one in labels], asked)
     lists = asked.precision is not None or model.model_.several
-    answers = [SEPARATOR.join(map(str, one)) for one in labels] if lists else labels
-    if not all(isinstance(y, str) for y in set(answers)):
-        answers = list(map(str, answers))
     sure = np.ascontiguousarray(p.T).max(axis=0)  # the same as p.max(axis=1), in a fifth of the time
+    if found is None:
+        joined = [SEPARATOR.join(map(str, one)) if lists else str(one) for one in labels]
+        names = list(dict.fromkeys(joined))
+        place = {name: i for i, name in enumerate(names)}
+        chosen = np.array([place[name] for name in joined], np.int32)
+    else:
+        names, chosen = [str(label) for label in model.classes_.tolist()], found[1]
     if isinstance(rows, TextTable) and not as_objects:
-        beside = {PREDICTION: answers, CONFIDENCE: four_decimals(sure)}
+        beside: dict[str, FurtherCells] = {
+            PREDICTION: (CellTypes(names), chosen),
+            CONFIDENCE: four_decimals(sure),
+        }
         delimited.write_table(rows, beside, asked.output, written, header_above(asked, written))
     else:
         values = {} if model.model_.several else label_values(model)
-        spelt = {name: compact(values.get(name, name)) for name in set(answers)}
-        beside = {PREDICTION: [spelt[name] for name in answers], CONFIDENCE: shortest_decimals(sure)}
-        jsonl.write_table(rows, beside, asked.output)
+        spelt = CellTypes([compact(values.get(name, name)) for name in names])
+        jsonl.write_table(
+            rows, {PREDICTION: (spelt, chosen), CONFIDENCE: shortest_decimals(sure)}, asked.output
+        )
     return True
 
 
@@ -177,36 +188,38 @@ def header_above(asked: PredictRequest, written: str) -> list[str]:
     return next(csv.reader([above.decode()], delimiter="\t" if written == "tsv" else ","), [])
 
 
-def four_decimals(p: NDArray[np.float64]) -> list[str]:
+def four_decimals(p: NDArray[np.float64]) -> FurtherCells:
     """Probabilities as text.
 
-    >>> four_decimals(np.array([0.0, 0.12345, 2 / 3, 1.0]))
+    >>> from chaffinch.corpus.text_table import strings_of
+    >>> strings_of(four_decimals(np.array([0.0, 0.12345, 2 / 3, 1.0])))
     ['0.0000', '0.1235', '0.6667', '1.0000']
     """
     return _rounded(p, "{:.4f}")
 
 
-def shortest_decimals(p: NDArray[np.float64]) -> list[str]:
+def shortest_decimals(p: NDArray[np.float64]) -> FurtherCells:
     """Probabilities of four decimals as JSON.
 
-    >>> shortest_decimals(np.array([0.0, 0.12345, 2 / 3, 0.5]))
+    >>> from chaffinch.corpus.text_table import strings_of
+    >>> strings_of(shortest_decimals(np.array([0.0, 0.12345, 2 / 3, 0.5])))
     ['0.0', '0.1235', '0.6667', '0.5']
     """
     return _rounded(p, "{!r}")
 
 
-def _rounded(p: NDArray[np.float64], form: str) -> list[str]:
-    names, scaled = _ten_thousandths(form), p * 10_000
+def _rounded(p: NDArray[np.float64], form: str) -> FurtherCells:
+    scaled = p * 10_000
     nearest = np.rint(scaled)
-    made: list[str] = names[nearest.astype(np.int64)].tolist()
-    for i in np.flatnonzero(np.abs(scaled - nearest) > 0.499_999).tolist():  # the product is rounded, too
-        made[i] = form.format(round(float(p[i]), 4))
-    return made
+    ids = nearest.astype(np.int32)
+    doubtful = np.flatnonzero(np.abs(scaled - nearest) > 0.499_999)  # the product is rounded, too
+    ids[doubtful] = [round(round(one, 4) * 10_000) for one in p[doubtful].tolist()]
+    return _ten_thousandths(form), ids
 
 
 @cache
-def _ten_thousandths(form: str) -> NDArray[np.object_]:
-    return np.array([form.format(n / 10_000) for n in range(10_001)], object)
+def _ten_thousandths(form: str) -> CellTypes:
+    return CellTypes([form.format(n / 10_000) for n in range(10_001)])
 
 
 def certain_labels(

@@ -111,6 +111,13 @@ class DocumentEncoder:
             extra.append(SparseRows.of(self.valences.features(X, threads)))
         return joined(blocks + extra)
 
+    @property
+    def reads_bytes(self) -> bool:
+        """Whether :meth:`rows` takes texts of the core."""
+        if self.union is None or self.valences is not None or not all(view.whole for view in self.views):
+            return False
+        return all(vectorizer.reads_bytes for vectorizer in self.union.vectorizers)
+
     def restricted(self, keep: NDArray[np.bool_]) -> "DocumentEncoder":
         """The encoder of some of the columns; numbers and hashed n-grams are always kept.
 

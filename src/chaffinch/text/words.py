@@ -35,7 +35,11 @@ class WordRule:
 
     def kinds(self, texts: Sequence[str]) -> NDArray[np.uint8]:
         """The kind of each code point: uint8 [0x110000], or [128] if ``texts`` are ASCII."""
-        return _kinds(self.joined, ASCII if all(map(str.isascii, texts)) else sys.maxunicode + 1)
+        return self.kinds_of(ascii=all(map(str.isascii, texts)))
+
+    def kinds_of(self, *, ascii: bool) -> NDArray[np.uint8]:
+        """The kind of each code point, or of ASCII alone."""
+        return _kinds(self.joined, ASCII if ascii else sys.maxunicode + 1)
 
 
 # Contractions are separated from their word ("is n't", "dog 's"), and so are ( ) , ! and ?; other marks are removed.

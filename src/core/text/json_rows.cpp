@@ -134,6 +134,7 @@ std::optional<JsonRows> read_json_rows(std::string_view lines, const JsonKeys& k
     JsonRows rows;
     Roles roles(keys);
     std::vector<JsonField> fields;
+    JsonReader reader(rows.made);
     const bool returns = lines.find('\r') != std::string_view::npos;
     const std::size_t most = occurrences(lines, '\n') + 1;
     for (std::vector<JsonValue>* column : {&rows.texts, &rows.ids, &rows.labels}) column->reserve(most);
@@ -144,7 +145,7 @@ std::optional<JsonRows> read_json_rows(std::string_view lines, const JsonKeys& k
         lines.remove_prefix(std::min(end + 1, lines.size()));
         if (line.ends_with('\r')) line.remove_suffix(1);
         if (returns && line.find('\r') != std::string_view::npos) return std::nullopt;
-        JsonReader reader(line, rows.made);
+        reader.open(line);
         if (reader.ended()) continue;
         fields.clear();
         if (!reader.object(fields) || !add_row(fields, roles, rows)) return std::nullopt;

@@ -30,7 +30,14 @@ struct JsonField {
 // another way there.
 class JsonReader {
   public:
-    JsonReader(std::string_view text, std::deque<std::string>& made) : text_(text), made_(made) {}
+    explicit JsonReader(std::deque<std::string>& made) : made_(made) {}
+
+    // Begins to read a text.
+    void open(std::string_view text) {
+        text_ = text;
+        at_ = 0;
+        keys_.clear();
+    }
 
     // Appends the fields of the object that is all of the text; false if it is not valid JSON, or has anything that Python
     // refuses or does not write as it was read: a key twice, half a surrogate pair, NUL, NaN, a number too large.
