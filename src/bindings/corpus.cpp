@@ -51,20 +51,26 @@ void check(const text::ColumnRules& rules) {
 
 std::string_view view(const nb::bytes& chunk) { return {static_cast<const char*>(chunk.data()), chunk.size()}; }
 
-nb::list strings(const text::Interner& types) {
+nb::list strings(const text::Interner& types, std::int32_t first = 0) {
     nb::list out;
-    for (std::int32_t id = 0; id < types.size(); ++id) out.append(nb::str(types[id].data(), types[id].size()));
+    for (std::int32_t id = first; id < types.size(); ++id) out.append(nb::str(types[id].data(), types[id].size()));
     return out;
 }
 
-nb::tuple taken(text::ColumnText& self) {
+nb::tuple taken(text::ColumnText& self, const std::vector<text::Interner*>& shared) {
     text::SentenceBlock block = [&] {
         Unlocked released;
         return self.take();
     }();
+    expect(shared.empty() || shared.size() == block.columns.size(), "expected a table of types per column");
     nb::list columns;
-    for (text::SentenceBlock::Column& column : block.columns)
-        columns.append(nb::make_tuple(strings(column.types), given(std::move(column.ids))));
+    for (std::size_t k = 0; k < block.columns.size(); ++k) {
+        text::SentenceBlock::Column& column = block.columns[k];
+        const std::int32_t known = shared.empty() ? 0 : shared[k]->size();
+        if (!shared.empty()) text::renumber(column.types, *shared[k], column.ids);
+        nb::list types = shared.empty() ? strings(column.types) : strings(*shared[k], known);
+        columns.append(nb::make_tuple(types, given(std::move(column.ids))));
+    }
     nb::list remarks;
     for (std::size_t n = 0; n + 1 < block.heads.size() && self.keeps_remarks(); ++n) {
         nb::list head;
@@ -119,9 +125,11 @@ void bind_corpus(nb::module_& m) {
             },
             nb::arg("chunk"), "Read on; False once something is wrong, see fault().")
         .def("finish", &text::ColumnText::finish, "The input has ended; False if something is wrong.")
-        .def("take", &taken,
+        .def("take", &taken, nb::arg("shared") = std::vector<text::Interner*>(),
+             nb::sig("def take(self, shared: list[Interner] = []) -> tuple"),
              "The sentences completed since the last call: (types, ids) per kept column, bounds [N+1], first lines "
-             "[N], groups [N], remarks before each [N], or none if they are not kept, and places [tokens * marked * 2].")
+             "[N], groups [N], remarks before each [N], or none if they are not kept, and places [tokens * marked * 2]. shared: tables to "
+             "number the types by, one per kept column, of which only new ones are given.")
         .def(
             "fault",
             [](const text::ColumnText& self) {

@@ -2,17 +2,22 @@
 
 namespace chaffinch::bindings {
 
+void describe_more(Engine &self, Vocabulary &vocabulary, const nb::list &types, const nb::callable &external, bool growing) {
+    if (nb::len(types) != vocabulary.words.size()) throw nb::value_error("one vocabulary per source");
+    for (std::size_t s = 0; s < vocabulary.words.size(); ++s) {
+        const auto strings = nb::cast<nb::list>(types[s]);
+        features::Words &words = vocabulary.words[s];
+        self.add(static_cast<std::int32_t>(s), strings, external, growing, words);
+        for (nb::handle type : strings) vocabulary.id_of[s].push_back(words.texts.find(utf8(type)));
+    }
+}
+
 Vocabulary described(Engine &self, const nb::list &types, const nb::callable &external, bool growing) {
     const auto S = static_cast<std::size_t>(self.core.design().sources);
-    if (nb::len(types) != S) throw nb::value_error("one vocabulary per source");
     Vocabulary out;
-    for (std::size_t s = 0; s < S; ++s) {
-        const auto strings = nb::cast<nb::list>(types[s]);
-        out.words.push_back(self.core.words());
-        self.add(static_cast<std::int32_t>(s), strings, external, growing, out.words.back());
-        out.id_of.emplace_back();
-        for (nb::handle type : strings) out.id_of.back().push_back(out.words.back().texts.find(utf8(type)));
-    }
+    for (std::size_t s = 0; s < S; ++s) out.words.push_back(self.core.words());
+    out.id_of.resize(S);
+    describe_more(self, out, types, external, growing);
     return out;
 }
 

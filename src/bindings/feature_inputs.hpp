@@ -99,6 +99,9 @@ struct Vocabulary {
 
 Vocabulary described(Engine &self, const nb::list &types, const nb::callable &external, bool growing);
 
+// Adds words to each source's vocabulary.
+void describe_more(Engine &self, Vocabulary &vocabulary, const nb::list &types, const nb::callable &external, bool growing);
+
 // A block of a corpus with this vocabulary; it points into both, and into ptr and groups.
 Table read_block(const Vocabulary &vocabulary, const In<std::int64_t> &ptr, const nb::list &ids,
                  const std::optional<In<std::int32_t>> &groups);

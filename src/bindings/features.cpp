@@ -254,6 +254,12 @@ void bind_features(nb::module_ &m) {
             },
             nb::arg("types"), nb::arg("external"), nb::arg("growing"),
             "The words of each source's vocabulary, described once; `growing`: new values get ids.")
+        .def(
+            "describe_more",
+            [](Engine &self, Vocabulary &words, const nb::list &types, const nb::callable &external) {
+                describe_more(self, words, types, external, false);
+            },
+            nb::arg("words"), nb::arg("types"), nb::arg("external"), "Add further words to each source's vocabulary.")
         .def_prop_ro("reads_runs", [](const Engine &self) { return self.core.reads_runs(); })
         .def(
             "see_runs",

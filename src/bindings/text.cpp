@@ -41,7 +41,12 @@ nb::bytes joined_columns(const In<std::int64_t>& ptr, const nb::list& types, con
                    "an id is out of range");
         columns.push_back(std::move(column));
     }
+    std::size_t size = static_cast<std::size_t>(N);
+    for (const Cells& column : columns)
+        for (std::int64_t t = 0; t < T; ++t)
+            size += column.types[static_cast<std::size_t>(column.ids.data()[t])].size() + separator.size();
     std::string out;
+    out.reserve(size + static_cast<std::size_t>(T));
     for (std::int64_t n = 0; n < N; ++n) {
         expect(ptr.data()[n] >= 0 && ptr.data()[n] <= ptr.data()[n + 1], "bounds of sentences must not fall");
         for (std::int64_t t = ptr.data()[n]; t < ptr.data()[n + 1]; ++t) {

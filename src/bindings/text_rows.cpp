@@ -143,19 +143,26 @@ void bind_token_objects(nb::module_& m) {
         .def("__len__", [](const HeldSentences& self) { return self.rows.ids.size(); })
         .def(
             "columns",
-            [](HeldSentences& self) {
+            [](HeldSentences& self, const std::vector<text::Interner*>& shared) {
+                expect(shared.empty() || shared.size() == self.rows.columns.size(), "expected a table of types per column");
                 nb::list columns;
-                for (text::TokenObjects::Column& column : self.rows.columns) {
-                    nb::list types = strings(static_cast<std::size_t>(column.types.size()), [&](std::size_t i) {
-                        return column.types[static_cast<std::int32_t>(i)];
-                    });
-                    columns.append(nb::make_tuple(types, given(std::vector(column.ids))));
+                for (std::size_t k = 0; k < self.rows.columns.size(); ++k) {
+                    const text::TokenObjects::Column& column = self.rows.columns[k];
+                    std::vector<std::int32_t> ids = column.ids;
+                    const std::int32_t known = shared.empty() ? 0 : shared[k]->size();
+                    if (!shared.empty()) text::renumber(column.types, *shared[k], ids);
+                    const text::Interner& table = shared.empty() ? column.types : *shared[k];
+                    nb::list types = strings(static_cast<std::size_t>(table.size() - known),
+                                             [&](std::size_t i) { return table[known + static_cast<std::int32_t>(i)]; });
+                    columns.append(nb::make_tuple(types, given(std::move(ids))));
                 }
                 return nb::make_tuple(given(std::vector(self.rows.ptr)), columns);
             },
-            nb::sig("def columns(self) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], "
+            nb::arg("shared") = std::vector<text::Interner*>(),
+            nb::sig("def columns(self, shared: list[Interner] = []) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], "
                     "list[tuple[list[str], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]]]"),
-            "Bounds of the sentences int64 [N+1], and types and ids int32 [tokens] of each list that is kept.")
+            "Bounds of the sentences int64 [N+1], and types and ids int32 [tokens] of each list that is kept. shared: tables to number "
+            "the types by, one per list, of which only new ones are given.")
         .def(
             "lines",
             [](const HeldSentences& self, const std::vector<std::string>& labels, In<std::int32_t> ids) {

@@ -21,7 +21,7 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import reading, writing
 from chaffinch.knobs import configured, knob
 from chaffinch.text.document import LABEL, WORD, Document, Token
-from chaffinch.text.table import Column, TokenTable
+from chaffinch.text.table import Column, SharedTypes, TokenTable
 
 # The nine cells after the number; the form is the word.
 CELLS = ("form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -82,14 +82,23 @@ def read_table(path: str | Path, **settings: Any) -> TokenTable:
     return _table(path, configured(ConlluOptions, settings, "conllu"))[0]
 
 
-def read_places(path: str | Path, columns: Sequence[str], label: str) -> tuple[TokenTable, NDArray[np.int64]]:
-    """The words of the whole file and these columns as a token table, and the places of the label for `relabelled`."""
+def read_places(
+    path: str | Path, columns: Sequence[str], label: str, shared: Sequence[SharedTypes] = ()
+) -> tuple[TokenTable, NDArray[np.int64]]:
+    """The words of the whole file and these columns as a token table, and the places of the label for `relabelled`.
+
+    shared: the types of the words and of each column
+    """
     options = ConlluOptions(label="", columns=",".join(columns))
-    return _table(path, options, tuple(sorted(1 + CELLS.index(name) for name in label_columns(label))))
+    marked = tuple(sorted(1 + CELLS.index(name) for name in label_columns(label)))
+    return _table(path, options, marked, shared)
 
 
 def _table(
-    path: str | Path, options: ConlluOptions, marked: tuple[int, ...] = ()
+    path: str | Path,
+    options: ConlluOptions,
+    marked: tuple[int, ...] = (),
+    shared: Sequence[SharedTypes] = (),
 ) -> tuple[TokenTable, NDArray[np.int64]]:
     """The table, and the places of the cells of marked columns."""
     names = _kept(options, TABLE_COLUMNS)
@@ -97,7 +106,7 @@ def _table(
     taken = list(dict.fromkeys(["form", *names, *label]))
     with reading(path) as stream:
         rules = _rules([CELLS.index(name) + 1 for name in taken], number_rows=True)
-        block = whole(Lookahead(path, stream), replace(rules, marked=marked))
+        block = whole(Lookahead(path, stream), replace(rules, marked=marked), shared)
     found = {name: Column(types, ids) for name, (types, ids) in zip(taken, block.columns, strict=True)}
     columns = {WORD: found["form"]} | {name: found[name] for name in names}
     if label:

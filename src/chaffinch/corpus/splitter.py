@@ -1,8 +1,8 @@
 """A column file through the native splitter: block by block for documents, at once for tables."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +22,7 @@ from chaffinch.corpus.lines import (
 from chaffinch.corpus.losses import Losses
 from chaffinch.errors import DataError
 from chaffinch.files import display_name
+from chaffinch.text.table import SharedTypes
 
 _BLANK_LINE = re.compile(rb"\n[ \t\r]*\n")
 
@@ -122,15 +123,24 @@ def _after_blank_line(chunk: bytes, line: int) -> tuple[bytes, int, bool]:
     return chunk[at:], line + chunk.count(b"\n", 0, at), blank is None
 
 
-def whole(ahead: Lookahead, rules: RowRules) -> SentenceBlock:
-    """All sentences in one block, without remarks."""
+def whole(ahead: Lookahead, rules: RowRules, shared: Sequence[SharedTypes] = ()) -> SentenceBlock:
+    """All sentences in one block, without remarks. shared: the types of each kept column, which may grow"""
     text = _column_text(rules, ahead.number, remarks=False)
     if not (all(text.feed(chunk) for chunk in ahead.chunks()) and text.finish()):
         raise _error(ahead.path, text, rules)
-    block = SentenceBlock(*text.take())
+    block = SentenceBlock(*text.take([types.interner for types in shared]))
     if not len(block.lines):
         raise no_sentence(ahead.path)
-    return block
+    return replace(block, columns=with_shared(block.columns, shared)) if shared else block
+
+
+def with_shared(
+    columns: Sequence[tuple[list[str], NDArray[np.int32]]], shared: Sequence[SharedTypes]
+) -> list[tuple[list[str], NDArray[np.int32]]]:
+    """Columns of new types and ids, with all types."""
+    for types, (new, _) in zip(shared, columns, strict=True):
+        types.extend(new)
+    return [(types, ids) for types, (_, ids) in zip(shared, columns, strict=True)]
 
 
 def no_sentence(path: str | Path) -> DataError:

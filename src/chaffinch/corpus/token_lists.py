@@ -6,7 +6,7 @@ One object per line, or one array of them. Tables of Hugging Face's datasets hav
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,11 +25,12 @@ from chaffinch.corpus.json_records import (
 )
 from chaffinch.corpus.lines import BOM, LONGEST_LINE, is_sound, listed
 from chaffinch.corpus.losses import Losses, accepted
+from chaffinch.corpus.splitter import with_shared
 from chaffinch.errors import DataError
 from chaffinch.files import first_line, reading, writing_text
 from chaffinch.knobs import knob
 from chaffinch.text.document import LABEL, WORD, Document
-from chaffinch.text.table import Column, TokenTable
+from chaffinch.text.table import Column, SharedTypes, TokenTable
 
 TOKEN_NAMES = ("tokens", "words")  # lists of words
 TAG_NAMES = ("ner_tags", "tags", "labels", "pos_tags", "upos", "chunk_tags")  # lists of tags, to learn
@@ -132,10 +133,14 @@ class SentenceObjects:
         return self.rows.lines([compact(str(label)) for label in labels.types], labels.ids)
 
 
-def read_objects(path: str | Path, columns: Sequence[str] | None = None) -> SentenceObjects | None:
+def read_objects(
+    path: str | Path,
+    columns: Sequence[str] | None = None,
+    shared: Callable[[Sequence[str]], Sequence[SharedTypes]] = lambda _: (),
+) -> SentenceObjects | None:
     """All lines of a file as objects of the core; None if one is not plain: :func:`read` reads it.
 
-    columns: those of the table beside the words; None: all
+    columns: those of the table beside the words; None: all   shared: the types of columns with these names, if any
     """
     with reading(path) as stream:
         content = stream.read()
@@ -153,7 +158,9 @@ def read_objects(path: str | Path, columns: Sequence[str] | None = None) -> Sent
     rows = _core.token_objects(content, words, others, tags or "", kept)
     if rows is None or not len(rows):
         return None
-    ptr, made = rows.columns()
+    types = shared([names[i] for i in kept])
+    ptr, made = rows.columns([one.interner for one in types])
+    made = with_shared(made, types) if types else made
     table = TokenTable(ptr, {names[i]: Column(*column) for i, column in zip(kept, made, strict=True)})
     return SentenceObjects(rows, names, table)
 

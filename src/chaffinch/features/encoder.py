@@ -22,7 +22,7 @@ from chaffinch.text.columns import SentenceFunction, is_registered
 from chaffinch.text.document import WORD
 from chaffinch.text.gazetteers import Gazetteers
 from chaffinch.text.stretch import STRETCH, document_groups, natural_stretch
-from chaffinch.text.table import Column, TokenTable
+from chaffinch.text.table import Column, SharedTypes, TokenTable
 
 Strings = Sequence[Sequence[str | None]]
 
@@ -191,7 +191,12 @@ class FeatureEncoder:
         if isinstance(tokens, TokenTable):
             columns = _columns(tokens, plan)
             groups = document_groups(tokens, self.stretch or STRETCH)
-            made = engine.find_table(tokens.ptr, columns, groups, plan.external, threads)
+            shared = [types for types, _ in columns if isinstance(types, SharedTypes)]
+            if shared and len(shared) == len(columns):
+                known, ids = _vocabulary(engine, plan, shared), [ids for _, ids in columns]
+                made = engine.find_block(known, tokens.ptr, ids, groups, threads)
+            else:
+                made = engine.find_table(tokens.ptr, columns, groups, plan.external, threads)
             return FeatureRows(*made, sentences=tokens.ptr)
         given = tokens if isinstance(tokens, Mapping) else {WORD: tokens}
         in_python = plan.looks_elsewhere or plan.computed
@@ -422,6 +427,20 @@ def _columns(table: TokenTable, plan: Plan) -> list[tuple[list[str], NDArray[np.
         if name not in columns:
             raise _missing_column(name, list(columns))
     return [(columns[name].types, columns[name].ids) for name in plan.sources]
+
+
+def _vocabulary(engine: _core.FeatureEngine, plan: Plan, shared: Sequence[SharedTypes]) -> _core.Vocabulary:
+    """The words of the sources, of which only new ones are described."""
+    if id(engine) not in shared[0].kept:
+        empty = engine.described([[] for _ in shared], plan.external, False), [0] * len(shared)
+        shared[0].kept[id(engine)] = engine, empty
+    words, counts = shared[0].kept[id(engine)][1]
+    new = [types[count:] for types, count in zip(shared, counts, strict=True)]
+    if any(new):
+        engine.describe_more(words, new, plan.external)
+        counts[:] = map(len, shared)
+    found: _core.Vocabulary = words
+    return found
 
 
 def _table(given: Mapping[str, Strings]) -> TokenTable:

@@ -10,10 +10,14 @@ from chaffinch.errors import DataError, warn_about_data
 from chaffinch.files import display_name
 from chaffinch.knobs import knobs
 from chaffinch.text.document import Document
+from chaffinch.text.table import SharedTypes
 
 # Options of readers that several commands pass on, by the names of their flags.
 COLUMN_FLAGS = ("label", "text", "label_separator")
 READER_FLAGS = (*COLUMN_FLAGS, "columns", "annotators", "from_format")
+
+# Types of a column that are kept from block to block: about 25 MB with what encoders know of them.
+MOST_TYPES = 1 << 17
 
 Item = TypeVar("Item")
 
@@ -64,11 +68,18 @@ class Restart(Exception):
 
 @dataclass
 class BlockLayout:
-    """Columns, header and remarks that all blocks of a file share."""
+    """Columns, header, remarks and types of columns that all blocks of a file share."""
 
     columns: tuple[str, ...] = ()
     header: bytes = b""
     remarks: dict[str, tuple[int, int, bool]] = field(default_factory=dict)  # see PredictRequest.remark
+    types: dict[str, SharedTypes] = field(default_factory=dict)
+
+    def shared(self, names: Sequence[str]) -> list[SharedTypes]:
+        """The types of these columns so far; all begin anew if there are many."""
+        if any(len(types) > MOST_TYPES for types in self.types.values()):
+            self.types.clear()
+        return [self.types.setdefault(name, SharedTypes()) for name in names]
 
     def check_columns(self, names: tuple[str, ...]) -> None:
         """Raise if a block has other columns than the first."""

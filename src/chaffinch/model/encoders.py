@@ -17,7 +17,7 @@ from chaffinch.model.evidence import Named, Offsets, Seen
 from chaffinch.model.protocols import Packed
 from chaffinch.modelfile import ModelFile, Requirements, Saved, fact, inside, strings
 from chaffinch.text.document import WORD
-from chaffinch.text.table import ListColumns, TokenTable
+from chaffinch.text.table import ListColumns, SharedTypes, TokenTable
 
 
 class IdRows(Protocol):
@@ -188,7 +188,9 @@ class SymbolEncoder:
     def rows(self, table: TokenTable, threads: int) -> OnePerToken:
         """One symbol per token: looked up once per word type, then gathered."""
         words = table.columns[WORD]
-        return OnePerToken(self.symbols.of(words.types)[words.ids])
+        types, symbols = words.types, self.symbols
+        found = types.of_each(symbols, symbols.of) if isinstance(types, SharedTypes) else symbols.of(types)
+        return OnePerToken(found[words.ids])
 
     def names(self, ids: NDArray[np.int32]) -> list[str]:
         """Words unchanged, rungs in angle brackets."""

@@ -1,6 +1,6 @@
 """The token table: sentences as columns of ids, each distinct string stored once."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any
@@ -30,6 +30,33 @@ class Column:
         """One string per token."""
         types = self.types
         return [types[i] for i in self.ids.tolist()]
+
+
+class SharedTypes(list[str]):
+    """The types of a column that the tables of many blocks share: they grow, and encoders keep what they know of them.
+
+    interner: the same strings, by which the core numbers those of further blocks
+    kept:     what an encoder knows, by the id of the object that it is held for, and that object
+
+    >>> types = SharedTypes()
+    >>> types.extend(["a", "tea"])
+    >>> def lengths(words): return np.array([len(word) for word in words], np.int32)
+    >>> types.of_each(lengths, lengths).tolist()
+    [1, 3]
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.interner = Interner()
+        self.kept: dict[int, tuple[object, Any]] = {}
+
+    def of_each(self, owner: object, found: Callable[[list[str]], NDArray[np.int32]]) -> NDArray[np.int32]:
+        """What a function finds for each type: int32 [types]; it is asked for new types alone."""
+        known = self.kept.get(id(owner), (owner, np.zeros(0, np.int32)))[1]
+        if len(known) < len(self):
+            known = np.concatenate([known, found(self[len(known) :])])
+            self.kept[id(owner)] = owner, known
+        return np.asarray(known)
 
 
 _ROW_TYPES = frozenset((list, tuple))  # types of sentences with a length

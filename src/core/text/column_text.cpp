@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::size_t shown_bytes = 400; // of a faulty line
 
-bool is_blank(std::string_view s) {
-    return std::ranges::all_of(s, [](char c) { return c == ' ' || c == '\t'; });
-}
+bool is_space(char c) { return c == ' ' || c == '\t'; }
+
+bool is_blank(std::string_view s) { return std::ranges::all_of(s, is_space); }
 
 bool is_number(std::string_view s) {
     return !s.empty() && std::ranges::all_of(s, [](char c) { return c >= '0' && c <= '9'; });
@@ -222,11 +222,11 @@ bool ColumnText::split(std::string_view line) {
         cell(rest);
         break;
     case Split::spaces:
-        for (std::size_t start; (start = rest.find_first_not_of(" \t")) != std::string_view::npos;) {
-            rest.remove_prefix(start);
-            const std::size_t end = std::min(rest.find_first_of(" \t"), rest.size());
-            cell(rest.substr(0, end));
-            rest.remove_prefix(end);
+        for (std::size_t at = 0; at < line.size();) {
+            const std::size_t start = at;
+            while (at < line.size() && !is_space(line[at])) ++at;
+            if (at > start) cell(line.substr(start, at - start));
+            while (at < line.size() && is_space(line[at])) ++at;
         }
         break;
     case Split::last:

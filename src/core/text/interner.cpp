@@ -62,4 +62,15 @@ void Interner::grow() {
     }
 }
 
+void renumber(const Interner& own, Interner& shared, std::span<std::int32_t> ids) {
+    constexpr std::int32_t ahead = 8; // slots of a large table that are loaded before they are read
+    std::vector<std::int32_t> id_of(static_cast<std::size_t>(own.size()));
+    for (std::int32_t id = 0; id < std::min(ahead, own.size()); ++id) shared.prefetch(own.hash(id));
+    for (std::int32_t id = 0; id < own.size(); ++id) {
+        if (id + ahead < own.size()) shared.prefetch(own.hash(id + ahead));
+        id_of[static_cast<std::size_t>(id)] = shared.intern_padded(own[id], own.hash(id));
+    }
+    for (std::int32_t& id : ids) id = id_of[static_cast<std::size_t>(id)];
+}
+
 } // namespace chaffinch::text

@@ -109,6 +109,8 @@ class Interner {
         return {bytes_.data() + starts_[id], static_cast<std::size_t>(starts_[id + 1] - starts_[id])};
     }
 
+    std::uint64_t hash(std::int32_t id) const { return hashes_[static_cast<std::size_t>(id)]; }
+
     // The id of s, or `absent`.
     std::int32_t find(std::string_view s) const;
 
@@ -155,5 +157,8 @@ class Interner {
     std::vector<char> bytes_;           // all strings, end to end, and the padding
     std::vector<std::int64_t> starts_;  // [types+1] bounds into bytes_
 };
+
+// Ids of the strings of one table as ids of the same strings in another, which gets those that it lacks.
+void renumber(const Interner& own, Interner& shared, std::span<std::int32_t> ids);
 
 } // namespace chaffinch::text

@@ -1,6 +1,7 @@
 """The best labels of a block of sentences, put into its bytes by the core: no document is made."""
 
 import re
+from collections.abc import Callable, Sequence
 
 from chaffinch.corpus import conllu, detect, token_lists
 from chaffinch.corpus.conllu import TABLE_COLUMNS, learned
@@ -10,8 +11,9 @@ from chaffinch.files import reading, writing
 from chaffinch.kinds.requests import PredictRequest
 from chaffinch.kinds.tags.output import format_of_spans, is_conllu
 from chaffinch.kinds.tags.prediction import separator_of
+from chaffinch.model.encoders import SymbolEncoder, TemplateEncoder
 from chaffinch.text.document import WORD
-from chaffinch.text.table import Column, TokenTable
+from chaffinch.text.table import Column, SharedTypes, TokenTable
 
 _MARKED_TOKEN = re.compile(rb"\xef\xbb\xbf[0-9]+\t")  # a byte order mark before a token
 
@@ -29,7 +31,7 @@ def relabel_conllu(model: Tagger, asked: PredictRequest) -> bool:
         return False
     label = learned(model.columns_)
     read = [name for name in model.model_.columns if name != WORD]
-    table, places = conllu.read_places(asked.data, read, label)
+    table, places = conllu.read_places(asked.data, read, label, _shared(model, asked)([WORD, *read]))
     made = conllu.relabelled(content, label, _decoded(model, table), places)
     with writing(asked.output) as out:
         out.write(made)
@@ -50,7 +52,10 @@ def label_objects(model: Tagger, asked: PredictRequest) -> bool:
     if format not in (None, given) or is_conllu(asked.output, asked.to_format):
         return False
     read = model.model_.columns
-    found = token_lists.read_objects(asked.data, None if format is None else read)
+    if format is None:  # all columns are written, and all types would be looked at again
+        found = token_lists.read_objects(asked.data)
+    else:
+        found = token_lists.read_objects(asked.data, read, _shared(model, asked))
     if found is None or not set(read).issubset(found.names):
         return False
     if asked.layout is not None:
@@ -59,6 +64,14 @@ def label_objects(model: Tagger, asked: PredictRequest) -> bool:
     with writing(asked.output) as out:
         out.write(found.lines(labels) if format else found.table.text(separator_of(found.table), labels))
     return True
+
+
+def _shared(model: Tagger, asked: PredictRequest) -> Callable[[Sequence[str]], Sequence[SharedTypes]]:
+    """The types that blocks share of columns with these names; none if the model would look at all of them again."""
+    encoder = getattr(model.model_, "encoder", None)
+    if asked.layout is None or model.rules_ or not isinstance(encoder, SymbolEncoder | TemplateEncoder):
+        return lambda _: ()
+    return asked.layout.shared
 
 
 def _decoded(model: Tagger, table: TokenTable) -> Column:
