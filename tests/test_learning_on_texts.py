@@ -275,3 +275,14 @@ def test_a_text_whose_scores_are_tied_by_rounding_can_be_corrected():
     assert tied.scores_of_rows(rows, 1).argmax() == 0
     made = corrected(tied, rows, np.array([1], np.int32), model.encoder.rows(X, None, 1))
     assert made.scores_of_rows(rows, 1).argmax() == 1
+
+
+def test_a_correction_that_changes_many_other_answers_is_said_to_do_so():
+    texts = [f"what is a thing{n} ?" for n in range(120)]  # no word of its own occurs twice, or is a feature
+    others = [f"how far is place{n} ?" for n in range(120)]
+    classifier = Classifier("ridge", features="words", threads=1).fit(
+        texts + others, ["thing"] * 120 + ["number"] * 120
+    )
+    with pytest.warns(DataWarning, match=r"changed the answers to \d+\.\d % of 240 learnt texts: no feature"):
+        classifier.partial_fit(["what is a zork ?"], ["number"])
+    assert classifier.predict(["what is a zork ?"]).tolist() == ["number"]

@@ -290,6 +290,7 @@ STILL_WRONG = (
 )
 
 WATCHED = 500  # learnt documents whose scores a correction should leave alone
+MOST_MOVED = 0.01  # a step that changes the answers to a larger share of them is named
 
 
 def _few(more: Lessons, lessons: Lessons, before: int = 0) -> bool:
@@ -330,7 +331,7 @@ class DocumentLearning(DocumentPredictions):
         again. A text that is known with the same label changes nothing, unless it is still misclassified: then its
         weight doubles. A text that is known with another label replaces the earlier one, also within one lesson, with a
         :class:`DataWarning`. Up to 20 texts, or 1% of all, are corrections: a :class:`DataWarning` names those that are
-        still misclassified afterwards.
+        still misclassified afterwards, or tells that they changed the answers to more than 1% of learnt texts.
 
         Other classifiers of the recipes loglinear, perceptron, nb and complement-nb update their weights or counts; the
         first call needs all classes and fixes the features of text. A call changes nothing if all its texts were
@@ -410,6 +411,11 @@ class DocumentLearning(DocumentPredictions):
         self._lessons, self._rows, self._stepped = lessons, (encoder, rows), 0
         return True
 
+    def _moved(self, model: Any, rows: SparseRows) -> float:
+        """The share of learnt documents whose answers another model of the same encoder changes."""
+        now, then = (one.scores_of_rows(rows, self.threads).argmax(axis=1) for one in (self.model_, model))
+        return float(np.mean(now != then)) if len(now) else 0.0
+
     def _step(self, more: Lessons) -> bool:
         """Learn a few texts by the smallest change of the weights that makes them right; False if impossible."""
         assert self._settled is not None
@@ -424,9 +430,16 @@ class DocumentLearning(DocumentPredictions):
         place = {label: k for k, label in enumerate(self.model_.classes.tolist())}
         y = np.array([place[label] for label in more.labels], np.int32)
         lesson = self.model_.encoder.rows(more.texts, None, self.threads)
-        model = corrected(self.model_, lesson, y, self._watched_rows())
+        watched = self._watched_rows()
+        model = corrected(self.model_, lesson, y, watched)
         if model is None:
             return False
+        if (moved := self._moved(model, watched)) > MOST_MOVED:
+            warn_about_data(
+                f"learning this lesson changed the answers to {100 * moved:.1f} % of {len(watched)} learnt texts: no "
+                "feature of its own distinguishes it from them; give more texts with its words, or take it back with "
+                "forget"
+            )
         self._keep(model, config, self.history_, self.confidence_)
         return True
 
