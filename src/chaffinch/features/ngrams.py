@@ -165,7 +165,7 @@ class TextVectorizer:
         """The rows of ``texts`` as counts, not yet weighted."""
         fitted = self._ready()
         if isinstance(texts, Texts) and self.reads_bytes and fitted.index is not None:
-            cut, rule = texts.lowered() if self.lower else texts, word_rule(self.tokens)
+            cut, rule = texts.lowered() if self.lower and not texts.ascii else texts, word_rule(self.tokens)
             kinds = rule.kinds_of(ascii=texts.ascii)
             settings = UNITS[self.unit], kinds, rule.shortest, rule.marks, self.lower, self.threads
             return _rows(
