@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from chaffinch.cli import app
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.evaluate import evaluate_files, score_tags
-from chaffinch.evaluate.reliability import reliability
+from chaffinch.evaluate.reliability import error_by_chance, reliability
 
 
 def run(*arguments):
@@ -326,6 +326,14 @@ def assert_calibration(found, unit, p, right):
     assert found["calibration"]["answers"] == len(p)
     assert found["calibration"]["brier"] == pytest.approx(np.mean((p - right) ** 2))
     assert found["calibration"]["error"] == pytest.approx(reliability(p, right).error)
+
+
+@pytest.mark.parametrize("answers", [60, 240, 2000])
+def test_the_error_by_chance_is_that_of_simulated_perfect_probabilities(answers):
+    rng = np.random.default_rng(answers)
+    p = rng.beta(3, 1, answers)
+    simulated = np.mean([reliability(p, rng.random(answers) < p).error for _ in range(1000)])
+    assert error_by_chance(p) == pytest.approx(simulated, rel=0.05)
 
 
 SURE = [["0.9000", "0.4000", "0.7000"], ["0.8000", "0.6000"], ["0.5000", "_"]]

@@ -117,8 +117,8 @@ def _print(evaluation: Evaluation) -> None:
             head.add_row(f"token accuracy, {name} words", f"{accuracy:.4f}", f"{tokens:,.0f} tokens")
     if evaluation.confidences is not None:
         found = evaluation.confidences.as_dict()
-        answers = f"{found['answers']:,} {found['unit']}"
-        head.add_row("expected calibration error", f"{found['error']:.4f}", f"probabilities of {answers}")
+        chance = f"{found['answers']:,} {found['unit']}: {found['by_chance']:.4f} by chance"
+        head.add_row("expected calibration error", f"{found['error']:.4f}", chance)
         head.add_row("Brier score", f"{found['brier']:.4f}", "")
     out.print(head)
     if evaluation.outputs.remark is not None:

@@ -78,7 +78,7 @@ def calibration_section(found: Mapping[str, Any]) -> Iterable[Html]:
             (
                 "calibration error",
                 f"{found['error']:.4f}",
-                "mean gap between confidence and accuracy, 0 is best",
+                "mean gap between confidence and accuracy, 0 is best" + _by_chance(found),
             ),
             ("Brier score", f"{found['brier']:.4f}", "mean of (probability - right)², 0 is best"),
         ]
@@ -93,6 +93,11 @@ def calibration_section(found: Mapping[str, Any]) -> Iterable[Html]:
         ("probability", "right", unit),
         [(f"{p:.3f}", f"{right:.3f}", f"{n:,.0f}") for p, right, n in found["bins"]],
     )
+
+
+def _by_chance(found: Mapping[str, Any]) -> str:
+    """How large the error of perfect probabilities is expected to be, if that is known."""
+    return f"; {found['by_chance']:.4f} by chance alone" if "by_chance" in found else ""
 
 
 def _comparison(evaluation: Evaluation) -> Iterable[Html]:

@@ -26,6 +26,7 @@ class Confidences:
             "unit": self.unit,
             "answers": len(self.p),
             "error": found.error,
+            "by_chance": error_by_chance(self.p),
             "brier": brier_score(self.p, self.right),
             "bins": found.bins(),
         }
@@ -69,6 +70,22 @@ def reliability(confidence: NDArray[np.floating], right: NDArray[np.bool_], bins
             np.bincount(place, np.asarray(right, np.float64), bins) / counts,
             counts,
         )
+
+
+def error_by_chance(p: NDArray[np.floating], bins: int = 10) -> float:
+    """The calibration error that perfect probabilities are expected to show: answers are right or wrong by chance.
+
+    In a bin the number of right answers has the variance v = sum of p (1 - p), and its mean distance from the expected
+    number is sqrt(2 v / pi) for a normal distribution.
+
+    >>> error_by_chance(np.full(100, 0.5)), error_by_chance(np.full(10_000, 0.5))
+    (0.039894, 0.003989)
+    """
+    if len(p) == 0:
+        return 0.0
+    p = np.asarray(p, np.float64)
+    variance = np.bincount(np.minimum((p * bins).astype(np.int64), bins - 1), p * (1 - p), bins)
+    return round(float(np.sqrt(2 * np.maximum(variance, 0) / np.pi).sum()) / len(p), 6)
 
 
 def brier_score(confidence: NDArray[np.floating], right: NDArray[np.bool_]) -> float:
