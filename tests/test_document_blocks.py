@@ -554,3 +554,31 @@ def test_damaged_texts_of_a_cache_are_named(tmp_path: Path, bytes_: list[int], l
     with pytest.raises(DataError, match=f"block 1 of 1 is damaged.*{said}"):
         cache.texts(0)
     cache.close()
+
+
+@pytest.mark.parametrize(("named", "known"), [(10_000, True), (100, False)])
+def test_words_that_a_sample_lacks_are_features_of_a_classifier_from_a_cache(
+    monkeypatch: pytest.MonkeyPatch, named: int, known: bool
+) -> None:
+    settings = {"CHOSEN_ON_ALL": 150, "CHOSEN_ON": 100, "FEWEST": 100, "COUNTED_ON": 100, "NAMED_ON": named}
+    for name, value in settings.items():
+        monkeypatch.setattr(f"chaffinch.recipes.document_blocks.{name}", value)
+    X, y = documents(600)
+    sample = set(np.arange(100) * 600 // 100)  # the documents on which recipes are tried
+    rare = [n for n in range(600) if n not in sample and y[n] == "sea"][:6]
+    for n in rare:
+        X[n] = "zyzzyva quokka"
+    made = Classifier(features="words", threads=1).fit(iter(zip(X, y, strict=True)))
+    assert made.cached_["counted_on"] == (600 if known else 100)
+    assert made.predict(["zyzzyva quokka"]).tolist() == (["sea"] if known else [made.predict([""])[0]])
+    p = made.predict_proba(["zyzzyva quokka", ""])
+    assert np.array_equal(p[0], p[1]) == (not known)
+
+
+def test_a_classifier_from_a_cache_keeps_features_with_small_weights(tmp_path: Path) -> None:
+    X, y = documents(600)
+    made = Classifier("ridge", features="words", threads=1).fit(
+        iter(zip(X, y, strict=True)), cache=tmp_path / "c"
+    )
+    encoder = DocumentEncoder.loaded(modelfile.read(tmp_path / "c" / ENCODER))
+    assert made.model_.encoder.n_features == encoder.n_features

@@ -26,6 +26,7 @@ from chaffinch.recipes.document_blocks import (
     MIXED,
     PASSES,
     TRIED_FEATURES,
+    named_documents,
 )
 from chaffinch.recipes.text_features import TextFeatures
 
@@ -88,20 +89,22 @@ def _needs(parts: Sequence[Texts], features: TextFeatures) -> Needs:
         fewer, more = (one.model_.encoder.n_features for one in made)
         items = len(made[1].model_.encoder.rows(parts[1].texts, None, 1).ids)
         learnt, chosen = OF_ITEM * items, in_memory
+    named_on = named_documents(2**62, counted_on, items / whole)
     texts = characters + OF_STRING * whole
     counted = texts + (OF_VALUE if len(features.ngrams) == 1 else OF_JOINED) * items
+    named = texts + OF_ROW * items
     return Needs(
         memory=in_memory,
         growth=Growth.of([half, whole], [fewer, more]),
         weight_bytes=row,
         most=2**62,
         # The texts and features of the counted documents.
-        blocks=int(max(counted * counted_on / whole, OF_ITEM * MIXED * ITEMS)),
+        blocks=int(max(counted * counted_on / whole, named * named_on / whole, OF_ITEM * MIXED * ITEMS)),
         as_blocks=max(counted, learnt),
         # Half of the sample and the whole were trained on; from a cache, features are made once.
         each_pass=0.75 * (process_time() - began) / 1.5,
         passes=PASSES,
-        counted=max(counted_on / whole, 1.0),
+        counted=max(named_on / whole, 1.0),
         each=row * whole,
         rows=texts + OF_ROW * items,
         held_out=texts + OF_ROW * items,
@@ -147,6 +150,6 @@ def fit_cached_documents(
     how = f"{cached['recipe']} by {cached['how']}" if estimator.sharding is None else "in shards"
     return facts, [
         f"the cache holds {cached['bytes_per_document']:.1f} bytes a document; trained {how}; "
-        f"features ({cached['features']}), recipe and penalty were chosen, n-grams counted and probabilities "
-        f"calibrated on a sample of at most {cached['counted_on']:,} documents"
+        f"features ({cached['features']}), recipe and penalty were chosen and probabilities calibrated on a sample of "
+        f"at most {min(cached['counted_on'], COUNTED_ON):,} documents, n-grams counted on {cached['counted_on']:,}"
     ]

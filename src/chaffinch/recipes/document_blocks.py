@@ -48,8 +48,12 @@ CHOSEN_ON_ALL, CHOSEN_CHARACTERS = (
     20_000,
     40_000_000,
 )  # if documents and characters are at most this many, the choice uses all documents
-COUNTED_ON = 200_000  # documents of which n-grams are counted
+COUNTED_ON = 200_000  # documents on which recipes are tried and probabilities calibrated
 COUNTED_CHARACTERS = 150_000_000
+NAMED_ON, NAMED_FEATURES = (
+    1_000_000,
+    30_000_000,
+)  # documents, and features of them all, of which n-grams are counted
 DUALS: dict[str, type[CoordinateDual]] = {
     "ridge": DualRidge,
     "crammer-singer": DualCrammerSinger,
@@ -128,9 +132,20 @@ def all_documents(N: int, characters: int) -> bool:
 
 
 def counted_documents(N: int, characters: int) -> int:
-    """The number of documents of which n-grams are counted, from a cache, and on which recipes are tried."""
+    """The number of documents on which recipes are tried and, from a cache, n-grams are counted first."""
     mean = characters // max(N, 1) + 1
     return min(N, COUNTED_ON, max(CHOSEN_ON, COUNTED_CHARACTERS // mean))
+
+
+def named_documents(N: int, counted: int, features: float) -> int:
+    """The number of documents of which n-grams are counted for the features of all.
+
+    counted: the number of documents on which recipes were tried     features: the mean of a document
+
+    >>> named_documents(5_000_000, 200_000, 20), named_documents(5_000_000, 200_000, 400)
+    (1000000, 200000)
+    """
+    return max(counted, min(N, NAMED_ON, int(NAMED_FEATURES / max(features, 1.0))))
 
 
 def sample_task(spool: TextSpool, most: int, settings: DocumentSettings) -> DocumentTask:
@@ -175,9 +190,14 @@ def build_cache(spool: TextSpool, folder: Path, name: str, settings: DocumentSet
         trial = choose_trial(large, rows, chosen, settings, len(spool)).trial
     # Scores of a perceptron grow with the number of its steps, so those of a sample do not calibrate it.
     calibration = RAW if settings.online else held_out_calibration(large, rows, trial, settings)
-    counted = len(large.X)
+    counted = named_documents(len(spool), len(large.X), len(rows.ids) / max(len(rows), 1))
     texts = texts_are_smaller(large.X, rows)
-    del rows, large, small, chosen
+    del small, chosen
+    if counted > len(rows):  # rare words too, which a sample of documents lacks
+        del rows, large, encoder
+        encoder = replace(sample_task(spool, counted, settings), features=features).encoded()[0]
+    else:
+        del rows, large
     packed = encoder.packed()
     modelfile.write(
         folder / ENCODER,
@@ -493,7 +513,8 @@ def train_documents(
     dev = held_out_fingerprint(task.dev)
     asked = fingerprint([repr(learner), str(settings.seed), cache.file.fingerprint, dev])
     labels = DocumentLabels(np.array(cache.labels), np.zeros(1, np.int64), np.zeros(0, np.int32))
-    task = replace(task, labels=labels)
+    # What features could be dropped without loss is not known: there are no folds to tell.
+    task = replace(task, labels=labels, smallest=0.0 if task.smallest is None else task.smallest)
 
     def model(weights: ChoiceWeights) -> Any:
         masses = np.array(header["counts"], np.float64)
