@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -78,13 +79,12 @@ FLAGS = {
 
 def column_file(path: Path, n: int = 900, seed: int = 0) -> Path:
     rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 9, n)
+    kinds, numbers = (iter(rng.integers(0, high, lengths.sum()).tolist()) for high in (3, 50))
     lines = []
-    for _ in range(n):
-        for _ in range(int(rng.integers(1, 9))):
-            kind = int(rng.integers(3))
-            lines.append(
-                f"{('the', 'Name', 'word')[kind]}{rng.integers(50)}\t{('D', 'N', 'V')[kind]}\t{'XYZ'[kind]}"
-            )
+    for length in lengths.tolist():
+        for kind, number in islice(zip(kinds, numbers, strict=True), length):
+            lines.append(f"{('the', 'Name', 'word')[kind]}{number}\t{('D', 'N', 'V')[kind]}\t{'XYZ'[kind]}")
         lines.append("")
     path.write_text("\n".join(lines), encoding="utf-8")
     return path

@@ -218,7 +218,7 @@ def test_every_recipe_is_searched_piped_and_cloned_over_texts(recipe, reviews):
     assert search.best_params_["classifier__features"] in ("counts", "tf-idf")
     assert search.score(new, gold) == pytest.approx((search.predict(new) == np.array(gold)).mean())
     assert clone(pipeline).get_params()["classifier__recipe"] == config
-    calibrated = CalibratedClassifierCV(Classifier(recipe), cv=2).fit(texts, y)
+    calibrated = CalibratedClassifierCV(Classifier(config), cv=2).fit(texts, y)
     np.testing.assert_allclose(calibrated.predict_proba(new).sum(axis=1), 1.0)
 
 

@@ -2,6 +2,7 @@
 
 import ast
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,17 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "chaffinch"
 OF_FILES = {"_Facts", "_Sections"}  # schemas of one file: facts of the header, and sections
 
 
+@cache
+def parsed(source: str) -> tuple[list[str], list[ast.Import | ast.ImportFrom]]:
+    """The classes that a module defines outside functions, and its imports, also inside functions."""
+    module = ast.parse(source)
+    classes = [node.name for node in module.body if isinstance(node, ast.ClassDef)]
+    return classes, [node for node in ast.walk(module) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
 def class_names(source: str) -> list[str]:
     """The classes that a module defines outside functions."""
-    found = [node.name for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
+    found, _ = parsed(source)
     return [name for name in found if name not in OF_FILES]
 
 
@@ -57,7 +66,7 @@ def test_old_names_work_with_a_warning():
 def imports_of(path: Path, modules: dict[str, Path]) -> set[str]:
     """The modules of the package that a file imports, also inside functions; of a package, what it takes from it."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in parsed(path.read_text("utf-8"))[1]:
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             inner = {f"{node.module}.{alias.name}" for alias in node.names} & modules.keys()
             found |= inner or ({node.module} & modules.keys())

@@ -15,8 +15,8 @@ def test_every_chapter_of_the_tour_runs_and_leaves_its_files_where_asked(
 ):
     for name, sample in list(
         samples.SAMPLES.items()
-    ):  # a sixth of each: chapters take half a minute on all of it
-        sizes = {split: n // 6 for split, n in sample.sizes.items()}
+    ):  # a twelfth of each: chapters take half a minute on all of it
+        sizes = {split: n // 12 for split, n in sample.sizes.items()}
         monkeypatch.setitem(samples.SAMPLES, name, replace(sample, sizes=sizes))
     folder = tmp_path / "tour"
     result = run("tour", "--yes", "--folder", folder)
