@@ -79,7 +79,8 @@ def same_answers(original: Any, path: Path, texts: list[str]) -> None:
             for text, own, probabilities in zip(texts, labels, p, strict=True):
                 theirs = original.f.predict(text + "\n", k, threshold, "strict")
                 assert own == [label for _, label in theirs]
-                assert np.allclose(probabilities, [score for score, _ in theirs], rtol=1e-6)
+                # Its own rounding differs by processor: a compiler may fuse its products and sums.
+                assert np.allclose(probabilities, [score for score, _ in theirs], rtol=1e-5)
     best = made.estimator.predict(texts)
     answered = [original.f.predict(text + "\n", 1, 0.0, "strict") for text in texts]
     assert ["__label__" + label for label in best] == [one[0][1] for one in answered]
