@@ -411,36 +411,35 @@ SdcaPass CrfSdca::settle_loudest(std::int64_t count, float* w) {
     return {.loss = total_loss(), .moved = total_change() / 2, .visited = count};
 }
 
-void CrfSdca::start_at(const float* w) {
-    const std::int64_t S = shape_.S();
+// Calls see(n, T, loss) for each sentence of T > 0 tokens, with its marginals under w in parts_.
+template <typename See> void CrfSdca::each_under(const float* w, const See& see) {
     oracle_.weigh(w);
     for (std::int64_t n = 0; n < data_.N(); ++n) {
         const std::int64_t T = data_.length(n);
         if (T == 0) continue;
         machine::check_stop();
-        const double k_n = static_cast<double>(data_.importance(n));
         oracle_.score(n);
-        const double loss = k_n * (oracle_.log_z(&parts_) - oracle_.gold(nullptr));
-        std::copy_n(parts_.nodes.data(), T * S, node_marginals(n));
-        std::copy_n(parts_.chain.data(), shape_.Y * S, pair_marginals(n));
-        memory_[n] = {.loss = static_cast<float>(loss), .met = true};
+        const double k_n = static_cast<double>(data_.importance(n));
+        see(n, T, static_cast<float>(k_n * (oracle_.log_z(&parts_) - oracle_.gold(nullptr))));
     }
 }
 
-SdcaPass CrfSdca::measure(const float* w) {
+void CrfSdca::start_at(const float* w) {
     const std::int64_t S = shape_.S();
-    oracle_.weigh(w);
-    for (std::int64_t n = 0; n < data_.N(); ++n) {
-        const std::int64_t T = data_.length(n);
-        if (T == 0) continue;
-        machine::check_stop();
-        const double k_n = static_cast<double>(data_.importance(n));
-        oracle_.score(n);
-        memory_[n].loss = static_cast<float>(k_n * (oracle_.log_z(&parts_) - oracle_.gold(nullptr)));
-        const Change change = node_change(T, S, data_.ptr.data() + data_.begin(n), nullptr, node_marginals(n),
+    each_under(w, [&](std::int64_t n, std::int64_t T, float loss) {
+        std::copy_n(parts_.nodes.data(), T * S, node_marginals(n));
+        std::copy_n(parts_.chain.data(), shape_.Y * S, pair_marginals(n));
+        memory_[n] = {.loss = loss, .met = true};
+    });
+}
+
+SdcaPass CrfSdca::measure(const float* w) {
+    each_under(w, [&](std::int64_t n, std::int64_t T, float loss) {
+        const Change change = node_change(T, shape_.S(), data_.ptr.data() + data_.begin(n), nullptr, node_marginals(n),
                                           static_cast<float>(settings_.still), parts_.nodes.data());
-        memory_[n].change = static_cast<float>(std::max(0.0, change.K * k_n));
-    }
+        memory_[n].loss = loss;
+        memory_[n].change = static_cast<float>(std::max(0.0, change.K * static_cast<double>(data_.importance(n))));
+    });
     return {.loss = total_loss(), .moved = total_change() / 2};
 }
 

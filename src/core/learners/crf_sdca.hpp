@@ -150,6 +150,7 @@ class CrfSdca {
     const Repeats& repeats(std::int64_t n);
     double shared_length(std::int64_t n, const float* u, const float* d);
     double mean_square(std::int64_t n) const;
+    template <typename See> void each_under(const float* w, const See& see);
     float visit(std::int64_t n, const float* u);
     double total_change() const;
     double total_loss() const;

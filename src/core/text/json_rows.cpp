@@ -135,22 +135,16 @@ std::optional<JsonRows> read_json_rows(std::string_view lines, const JsonKeys& k
     Roles roles(keys);
     std::vector<JsonField> fields;
     JsonReader reader(rows.made);
-    const bool returns = lines.find('\r') != std::string_view::npos;
     const std::size_t most = occurrences(lines, '\n') + 1;
     for (std::vector<JsonValue>* column : {&rows.texts, &rows.ids, &rows.labels}) column->reserve(most);
     rows.ends.reserve(most);
-    while (!lines.empty()) {
-        const std::size_t end = std::min(lines.find('\n'), lines.size());
-        std::string_view line = lines.substr(0, end);
-        lines.remove_prefix(std::min(end + 1, lines.size()));
-        if (line.ends_with('\r')) line.remove_suffix(1);
-        if (returns && line.find('\r') != std::string_view::npos) return std::nullopt;
-        reader.open(line);
-        if (reader.ended()) continue;
+    const bool plain = reader.each_line(lines, [&] {
         fields.clear();
-        if (!reader.object(fields) || !add_row(fields, roles, rows)) return std::nullopt;
+        if (!reader.object(fields) || !add_row(fields, roles, rows)) return false;
         if (rows.ends.size() == 1) rows.fields.reserve(most * rows.fields.size());
-    }
+        return true;
+    });
+    if (!plain) return std::nullopt;
     return rows;
 }
 

@@ -1,6 +1,7 @@
 // JSON that Python's json module reads, spelt as this module writes it (with ensure_ascii=False).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -37,6 +38,22 @@ class JsonReader {
         text_ = text;
         at_ = 0;
         keys_.clear();
+    }
+
+    // Opens each line that is not blank and calls take(), until it gives false; false then, or if a carriage return is not at
+    // the end of its line.
+    template <class Take> bool each_line(std::string_view lines, Take&& take) {
+        const bool returns = lines.find('\r') != std::string_view::npos;
+        while (!lines.empty()) {
+            const std::size_t end = std::min(lines.find('\n'), lines.size());
+            std::string_view line = lines.substr(0, end);
+            lines.remove_prefix(std::min(end + 1, lines.size()));
+            if (line.ends_with('\r')) line.remove_suffix(1);
+            if (returns && line.find('\r') != std::string_view::npos) return false;
+            open(line);
+            if (!ended() && !take()) return false;
+        }
+        return true;
     }
 
     // Appends the fields of the object that is all of the text; false if it is not valid JSON, or has anything that Python

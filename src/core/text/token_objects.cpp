@@ -77,16 +77,7 @@ std::optional<TokenObjects> read_token_objects(std::string_view lines, TokenKeys
     rows.keys = std::move(keys);
     TokenObjectReader objects(rows);
     JsonReader reader(rows.made);
-    const bool returns = lines.find('\r') != std::string_view::npos;
-    while (!lines.empty()) {
-        const std::size_t end = std::min(lines.find('\n'), lines.size());
-        std::string_view line = lines.substr(0, end);
-        lines.remove_prefix(std::min(end + 1, lines.size()));
-        if (line.ends_with('\r')) line.remove_suffix(1);
-        if (returns && line.find('\r') != std::string_view::npos) return std::nullopt;
-        reader.open(line);
-        if (!reader.ended() && !objects.add(reader)) return std::nullopt;
-    }
+    if (!reader.each_line(lines, [&] { return objects.add(reader); })) return std::nullopt;
     return rows;
 }
 
