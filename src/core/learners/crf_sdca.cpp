@@ -1,5 +1,6 @@
 #include "crf_sdca.hpp"
 
+#include "bounds.hpp"
 #include "clones.hpp"
 #include "crf_update.hpp"
 #include "log.hpp"
@@ -112,25 +113,25 @@ CHAFFINCH_INLINE double sum_shared(std::span<const std::int64_t> ptr, const std:
                                    [[maybe_unused]] float from, std::int64_t S, const float* d) {
     double total = 0;
     for (std::size_t k = 0; k + 1 < ptr.size(); ++k) {
-        float product[machine::lanes] = {};
+        machine::Pack<float> product = {};
         for (std::int64_t y = 0; y < S; y += machine::lanes) {
-            float sum[machine::lanes] = {}, block[machine::lanes] = {};
-            float* into = shrunk ? block : product;
+            machine::Pack<float> sum = {}, block = {}, here;
             for (std::int64_t i = ptr[k]; i < ptr[k + 1]; ++i) {
-                const float* __restrict row = d + tokens[i] * S + y;
-                for (std::int64_t l = 0; l < machine::lanes; ++l) {
-                    const float here = valued ? values[i] * row[l] : row[l];
-                    into[l] += sum[l] * here;
-                    sum[l] += here;
-                }
+                machine::get(here, d + tokens[i] * S + y);
+                if constexpr (valued) here *= values[i];
+                if constexpr (shrunk)
+                    block += sum * here;
+                else
+                    product += sum * here;
+                sum += here;
             }
             if constexpr (shrunk) {
-                const float* own = u + features[k] * S + y;
-                for (std::int64_t l = 0; l < machine::lanes; ++l)
-                    product[l] += own[l] > from || own[l] < -from ? block[l] : 0.0f;
+                machine::Pack<float> own;
+                machine::get(own, u + features[k] * S + y);
+                product += machine::select(machine::beyond(own, machine::Pack<float>{} + from), block, machine::Pack<float>{});
             }
         }
-        for (const float p : product) total += static_cast<double>(p);
+        for (std::int64_t l = 0; l < machine::lanes; ++l) total += static_cast<double>(product[l]);
     }
     return 2 * total;
 }
@@ -154,24 +155,29 @@ struct Recentred {
 };
 CHAFFINCH_HOT Recentred recentre(std::int64_t n, float c1, float c2, float hold, float next_hold, float* u, float* w) {
     constexpr std::int64_t run = 4096; // short sums in float, added up in double
-    const float c = c2 + hold, shrink = c1 / (2 * c), next = 1 / (2 * (c2 + next_hold));
+    using Floats = machine::Pack<float>;
+    const float c = c2 + hold, next = 1 / (2 * (c2 + next_hold));
+    const Floats none = {}, shrink = none + c1 / (2 * c), most = none + c1;
     Recentred found;
     for (std::int64_t from = 0; from < n; from += run) {
-        float penalty[machine::lanes] = {}, held[machine::lanes] = {};
+        Floats penalty = {}, held = {};
         const std::int64_t to = std::min(n, from + run);
-        for (std::int64_t k = from; k < to; k += machine::lanes)
-            for (std::int64_t l = 0; l < machine::lanes; ++l) {
-                const float v = u[k + l], z = w[k + l];
-                const float inside = v < -shrink ? -shrink : v > shrink ? shrink : v, x = v - inside;
-                const float size = x < 0 ? -x : x, g = 2 * c * v - 2 * hold * z;
-                const float rest = g < -c1 ? -c1 : g > c1 ? c1 : g, off = 2 * c2 * x - (g - rest);
-                penalty[l] += c1 * size + c2 * x * x;
-                held[l] += c1 * size - rest * x + off * off / (4 * c2);
-                u[k + l] = next * (g + 2 * next_hold * x);
-                w[k + l] = x;
-            }
-        for (const float s : penalty) found.penalty += static_cast<double>(s);
-        for (const float s : held) found.held += static_cast<double>(s);
+        for (std::int64_t k = from; k < to; k += machine::lanes) {
+            Floats v, z;
+            machine::get(v, u + k), machine::get(z, w + k);
+            if (!machine::any(machine::read_as<std::int32_t>(v) | machine::read_as<std::int32_t>(z))) continue;
+            const Floats x = v - machine::within(v, shrink), g = 2 * c * v - 2 * hold * z, rest = machine::within(g, most);
+            machine::put(u + k, next * (g + 2 * next_hold * x));
+            if (!machine::any(machine::read_as<std::int32_t>(z) | (x != none) | (g != rest))) continue; // they add zero
+            const Floats size = machine::select(x < none, -x, x), off = 2 * c2 * x - (g - rest);
+            penalty += c1 * size + c2 * x * x;
+            held += c1 * size - rest * x + off * off / (4 * c2);
+            machine::put(w + k, x);
+        }
+        for (std::int64_t l = 0; l < machine::lanes; ++l) {
+            found.penalty += static_cast<double>(penalty[l]);
+            found.held += static_cast<double>(held[l]);
+        }
     }
     return found;
 }

@@ -1,5 +1,6 @@
 #include "crf_update.hpp"
 
+#include "bounds.hpp"
 #include "clones.hpp"
 #include "score.hpp"
 
@@ -16,34 +17,48 @@ CHAFFINCH_HOT void move_where(std::int64_t n, const float* d, float step, const 
     for (std::int64_t k = 0; k < n; ++k) to[k] += trainable[k] ? step * d[k] : 0.0f;
 }
 
+// P packs of one position's features.
+template <std::int64_t P, bool valued>
+CHAFFINCH_INLINE void add_packs_where(std::span<const std::int32_t> ids, std::int64_t from, std::int64_t to,
+                                      std::int64_t end, const float* delta, float step, std::int64_t S,
+                                      const std::uint8_t* trainable, float* w, [[maybe_unused]] const float* values) {
+    constexpr std::int64_t ahead = 24;
+    machine::Pack<float> d[P];
+    for (std::int64_t p = 0; p < P; ++p) {
+        machine::get(d[p], delta + p * machine::lanes);
+        if constexpr (!valued) d[p] *= step;
+    }
+    for (std::int64_t k = from; k < to; ++k) {
+        if (k + ahead < end) {
+            __builtin_prefetch(trainable + ids[k + ahead] * S);
+            for (std::int64_t y = 0; y < P * machine::lanes; y += 16) __builtin_prefetch(w + ids[k + ahead] * S + y);
+        }
+        const std::uint8_t* may = trainable + ids[k] * S;
+        float* row = w + ids[k] * S;
+        for (std::int64_t p = 0; p < P; ++p) {
+            machine::Pack<float> own, by = d[p];
+            machine::get(own, row + p * machine::lanes);
+            if constexpr (valued) by *= step * values[k];
+            own += machine::select(machine::flagged(may + p * machine::lanes), by, machine::Pack<float>{});
+            machine::put(row + p * machine::lanes, own);
+        }
+    }
+}
+
 // S: whole lanes.
 CHAFFINCH_HOT void add_rows_where(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids,
                                   const float* delta, float step, std::int64_t S, const std::uint8_t* trainable,
                                   float* w, const float* values) {
-    constexpr std::int64_t ahead = 24;
     const std::int64_t end = ptr.back();
     for (std::size_t t = 0; t + 1 < ptr.size(); ++t) {
-        const float* __restrict here = delta + static_cast<std::int64_t>(t) * S;
+        const float* here = delta + static_cast<std::int64_t>(t) * S;
         if (std::all_of(here, here + S, [](float d) { return d == 0; })) continue;
-        for (std::int64_t k = ptr[t]; k < ptr[t + 1]; ++k) {
-            if (k + ahead < end) {
-                __builtin_prefetch(trainable + ids[k + ahead] * S);
-                for (std::int64_t y = 0; y < S; y += 16) __builtin_prefetch(w + ids[k + ahead] * S + y);
-            }
-            const std::uint8_t* may = trainable + ids[k] * S;
-            float* row = w + ids[k] * S;
-            const float by = values ? step * values[k] : step;
-            for (std::int64_t y = 0; y < S; y += machine::lanes) {
-                machine::Pack<std::int32_t> flags;
-                machine::Pack<float> d, to;
-                machine::get(flags, may + y);
-                machine::get(d, here + y);
-                machine::get(to, row + y);
-                d *= by;
-                to += machine::select(flags != 0, d, machine::Pack<float>{});
-                machine::put(row + y, to);
-            }
-        }
+        machine::in_packs(S, [&]<std::int64_t P>(std::int64_t y) CHAFFINCH_INLINE_LAMBDA {
+            if (values)
+                add_packs_where<P, true>(ids, ptr[t], ptr[t + 1], end, here + y, step, S, trainable + y, w + y, values);
+            else
+                add_packs_where<P, false>(ids, ptr[t], ptr[t + 1], end, here + y, step, S, trainable + y, w + y, nullptr);
+        });
     }
 }
 

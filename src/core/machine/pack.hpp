@@ -183,19 +183,6 @@ template <class U, class T> CHAFFINCH_INLINE Pack<U> converted(const Pack<T>& a)
 #endif
 }
 
-// Eight bytes as numbers.
-CHAFFINCH_INLINE void get(Pack<std::int32_t>& pack, const std::uint8_t* from) {
-    Vector<std::uint8_t, lanes> bytes;
-    std::memcpy(&bytes, from, sizeof bytes);
-#ifdef __x86_64__
-    pack = __builtin_convertvector(bytes, Pack<std::int32_t>);
-#else
-    const auto wider = __builtin_convertvector(bytes, Vector<std::uint16_t, lanes>);
-    pack.low = __builtin_convertvector(__builtin_shufflevector(wider, wider, 0, 1, 2, 3), Vector<std::int32_t, 4>);
-    pack.high = __builtin_convertvector(__builtin_shufflevector(wider, wider, 4, 5, 6, 7), Vector<std::int32_t, 4>);
-#endif
-}
-
 // 0, 1, 2 ... 7
 template <class T> CHAFFINCH_INLINE Pack<T> numbered() {
     constexpr T numbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -207,6 +194,29 @@ template <class T> CHAFFINCH_INLINE Pack<T> numbered() {
 // pack[l] = value
 template <class T> CHAFFINCH_INLINE void set_lane(Pack<T>& pack, std::int64_t l, T value) {
     pack = select(numbered<Flag<T>>() == static_cast<Flag<T>>(l), Pack<T>{} + value, pack);
+}
+
+// Calls work<P>(k) for runs of P packs that begin at k and cover a row of S: as many as registers hold, and the rest.
+template <std::int64_t most = 4, class Work> CHAFFINCH_INLINE void in_packs(std::int64_t S, Work&& work) {
+    static_assert(most == 4 || most == 8);
+    std::int64_t k = 0;
+    for (; k + most * lanes <= S; k += most * lanes) work.template operator()<most>(k);
+    const std::int64_t rest = (S - k) / lanes;
+    if constexpr (most == 8) {
+        switch (rest) {
+        case 4: return work.template operator()<4>(k);
+        case 5: return work.template operator()<5>(k);
+        case 6: return work.template operator()<6>(k);
+        case 7: return work.template operator()<7>(k);
+        default: break;
+        }
+    }
+    switch (rest) {
+    case 1: return work.template operator()<1>(k);
+    case 2: return work.template operator()<2>(k);
+    case 3: return work.template operator()<3>(k);
+    default: return;
+    }
 }
 
 } // namespace chaffinch::machine

@@ -1,5 +1,6 @@
 #include "score.hpp"
 
+#include "bounds.hpp"
 #include "clones.hpp"
 #include "exp.hpp"
 
@@ -41,21 +42,10 @@ CHAFFINCH_INLINE void sum_packs(const std::int32_t* ids, const float* values, st
 template <bool valued>
 CHAFFINCH_INLINE void sum_row(const std::int32_t* ids, const float* values, std::int64_t n, std::int64_t more,
                               const float* w, std::int64_t S, float* out) {
-    std::int64_t y = 0;
-    for (; y + most_packs * machine::lanes <= S; y += most_packs * machine::lanes)
-        sum_packs<most_packs, valued>(ids, values, n, more, w + y, S, out + y);
-    switch ((S - y) / machine::lanes) {
-    case 1: sum_packs<1, valued>(ids, values, n, more, w + y, S, out + y); break;
-    case 2: sum_packs<2, valued>(ids, values, n, more, w + y, S, out + y); break;
-    case 3: sum_packs<3, valued>(ids, values, n, more, w + y, S, out + y); break;
-    case 4: sum_packs<4, valued>(ids, values, n, more, w + y, S, out + y); break;
-    case 5: sum_packs<5, valued>(ids, values, n, more, w + y, S, out + y); break;
-    case 6: sum_packs<6, valued>(ids, values, n, more, w + y, S, out + y); break;
-    case 7: sum_packs<7, valued>(ids, values, n, more, w + y, S, out + y); break;
-    default: break;
-    }
-    y += (S - y) / machine::lanes * machine::lanes;
-    for (std::int64_t rest = y; rest < S; ++rest) { // the stride is not a whole number of packs
+    machine::in_packs<most_packs>(S, [&]<std::int64_t P>(std::int64_t y) CHAFFINCH_INLINE_LAMBDA {
+        sum_packs<P, valued>(ids, values, n, more, w + y, S, out + y);
+    });
+    for (std::int64_t rest = S / machine::lanes * machine::lanes; rest < S; ++rest) { // the stride is not a whole number of packs
         out[rest] = 0;
         for (std::int64_t k = 0; k < n; ++k) out[rest] += valued ? values[k] * w[ids[k] * S + rest] : w[ids[k] * S + rest];
     }
@@ -100,7 +90,6 @@ CHAFFINCH_INLINE void sum_halved_packs(const std::int32_t* ids, const float* val
 template <bool valued>
 CHAFFINCH_INLINE void score_halved_each(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* w,
                                         std::int64_t S, float* out, const float* values) {
-    constexpr std::int64_t packs = 4;
     const std::int64_t end = ptr.back();
     for (std::int64_t k = ptr.front(); k < std::min(end, ptr.front() + ahead); ++k) prefetch_row(w + ids[k] * S, S);
     for (std::size_t t = 0; t + 1 < ptr.size(); ++t) {
@@ -108,15 +97,9 @@ CHAFFINCH_INLINE void score_halved_each(std::span<const std::int64_t> ptr, std::
         const float* by = valued ? values + ptr[t] : nullptr;
         const std::int64_t n = ptr[t + 1] - ptr[t], more = end - ptr[t];
         float* to = out + static_cast<std::int64_t>(t) * S;
-        std::int64_t y = 0;
-        for (; y + packs * machine::lanes <= S; y += packs * machine::lanes)
-            sum_halved_packs<packs, valued>(from, by, n, more, w + y, S, to + y);
-        switch ((S - y) / machine::lanes) {
-        case 1: sum_halved_packs<1, valued>(from, by, n, more, w + y, S, to + y); break;
-        case 2: sum_halved_packs<2, valued>(from, by, n, more, w + y, S, to + y); break;
-        case 3: sum_halved_packs<3, valued>(from, by, n, more, w + y, S, to + y); break;
-        default: break;
-        }
+        machine::in_packs(S, [&]<std::int64_t P>(std::int64_t y) CHAFFINCH_INLINE_LAMBDA {
+            sum_halved_packs<P, valued>(from, by, n, more, w + y, S, to + y);
+        });
     }
 }
 
@@ -125,24 +108,33 @@ template <std::int64_t P, bool valued>
 CHAFFINCH_INLINE void sum_shrunk_packs(const std::int32_t* ids, const float* values, std::int64_t n, std::int64_t more,
                                        const float* u, std::int64_t S, float shrink, float least, float* out,
                                        float* active) {
-    machine::Pack<float> sum[P] = {}, square[P] = {};
-    const machine::Pack<float> zero = {}, high = zero + shrink, low = zero - shrink;
+    using Count = machine::Pack<std::int32_t>;
+    machine::Pack<float> sum[P] = {};
+    std::conditional_t<valued, machine::Pack<float>, Count> square[P] = {};
+    const machine::Pack<float> zero = {}, bound = zero + shrink, floor = zero + least;
     for (std::int64_t k = 0; k < n; ++k) {
         if (k + ahead < more) prefetch_row(u + ids[k + ahead] * S, P * machine::lanes);
         const float* row = u + ids[k] * S;
         for (std::int64_t p = 0; p < P; ++p) {
             machine::Pack<float> here;
             machine::get(here, row + p * machine::lanes);
-            const machine::Pack<float> inside = machine::larger(machine::smaller(here, high), low);
-            const machine::Pack<float> size = machine::select(here < zero, -here, here);
-            const float by = valued ? values[k] : 1.0f;
-            sum[p] += valued ? by * (here - inside) : here - inside;
-            square[p] += machine::select(size > least, zero + by * by, zero);
+            const machine::Pack<float> outside = here - machine::within(here, bound);
+            const Count counted = machine::beyond(here, floor); // -1 if so
+            if constexpr (valued) {
+                sum[p] += values[k] * outside;
+                square[p] += machine::select(counted, zero + values[k] * values[k], zero);
+            } else {
+                sum[p] += outside;
+                square[p] -= counted;
+            }
         }
     }
     for (std::int64_t p = 0; p < P; ++p) {
         machine::put(out + p * machine::lanes, sum[p]);
-        machine::put(active + p * machine::lanes, square[p]);
+        if constexpr (valued)
+            machine::put(active + p * machine::lanes, square[p]);
+        else
+            machine::put(active + p * machine::lanes, machine::converted<float, std::int32_t>(square[p]));
     }
 }
 
@@ -150,7 +142,6 @@ template <bool valued>
 CHAFFINCH_INLINE void score_shrunk_each(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids,
                                         const float* u, std::int64_t S, float shrink, float least, float* out,
                                         float* active, const float* values) {
-    constexpr std::int64_t packs = 4;
     const std::int64_t end = ptr.back();
     for (std::int64_t k = ptr.front(); k < std::min(end, ptr.front() + ahead); ++k) prefetch_row(u + ids[k] * S, S);
     for (std::size_t t = 0; t + 1 < ptr.size(); ++t) {
@@ -158,14 +149,31 @@ CHAFFINCH_INLINE void score_shrunk_each(std::span<const std::int64_t> ptr, std::
         const float* by = valued ? values + ptr[t] : nullptr;
         const std::int64_t n = ptr[t + 1] - ptr[t], more = end - ptr[t];
         float *to = out + static_cast<std::int64_t>(t) * S, *on = active + static_cast<std::int64_t>(t) * S;
-        std::int64_t y = 0;
-        for (; y + packs * machine::lanes <= S; y += packs * machine::lanes)
-            sum_shrunk_packs<packs, valued>(from, by, n, more, u + y, S, shrink, least, to + y, on + y);
-        switch ((S - y) / machine::lanes) {
-        case 1: sum_shrunk_packs<1, valued>(from, by, n, more, u + y, S, shrink, least, to + y, on + y); break;
-        case 2: sum_shrunk_packs<2, valued>(from, by, n, more, u + y, S, shrink, least, to + y, on + y); break;
-        case 3: sum_shrunk_packs<3, valued>(from, by, n, more, u + y, S, shrink, least, to + y, on + y); break;
-        default: break;
+        machine::in_packs(S, [&]<std::int64_t P>(std::int64_t y) CHAFFINCH_INLINE_LAMBDA {
+            sum_shrunk_packs<P, valued>(from, by, n, more, u + y, S, shrink, least, to + y, on + y);
+        });
+    }
+}
+
+// w[f][0 .. P lanes) += step * v delta[0 .. P lanes) for the features f of one position.
+template <std::int64_t P, bool valued>
+CHAFFINCH_INLINE void add_packs(const std::int32_t* ids, [[maybe_unused]] const float* values, std::int64_t n,
+                                std::int64_t more, const float* delta, float step, std::int64_t S, float* w) {
+    machine::Pack<float> d[P], own;
+    for (std::int64_t p = 0; p < P; ++p) {
+        machine::get(d[p], delta + p * machine::lanes);
+        if constexpr (!valued) d[p] *= step;
+    }
+    for (std::int64_t k = 0; k < n; ++k) {
+        if (k + ahead < more) prefetch_row(w + ids[k + ahead] * S, P * machine::lanes);
+        float* row = w + ids[k] * S;
+        for (std::int64_t p = 0; p < P; ++p) {
+            machine::get(own, row + p * machine::lanes);
+            if constexpr (valued)
+                own += step * values[k] * d[p];
+            else
+                own += d[p];
+            machine::put(row + p * machine::lanes, own);
         }
     }
 }
@@ -175,14 +183,15 @@ CHAFFINCH_INLINE void add_each(std::span<const std::int64_t> ptr, std::span<cons
                                float step, std::int64_t S, float* w, const float* values) {
     const std::int64_t end = ptr.empty() ? 0 : ptr.back();
     for (std::size_t t = 0; t + 1 < ptr.size(); ++t) {
-        const float* __restrict here = delta + static_cast<std::int64_t>(t) * S;
+        const float* here = delta + static_cast<std::int64_t>(t) * S;
         if (std::all_of(here, here + S, [](float d) { return d == 0; })) continue;
-        for (std::int64_t k = ptr[t]; k < ptr[t + 1]; ++k) {
-            if (k + ahead < end) prefetch_row(w + ids[k + ahead] * S, S);
-            float* row = w + ids[k] * S;
-            const float by = valued ? step * values[k] : step;
-            for (std::int64_t y = 0; y < S; ++y) row[y] += by * here[y];
-        }
+        const std::int64_t from = ptr[t], n = ptr[t + 1] - from;
+        machine::in_packs(S, [&]<std::int64_t P>(std::int64_t y) CHAFFINCH_INLINE_LAMBDA {
+            add_packs<P, valued>(ids.data() + from, valued ? values + from : nullptr, n, end - from, here + y, step, S, w + y);
+        });
+        for (std::int64_t rest = S / machine::lanes * machine::lanes; rest < S; ++rest) // the stride is not a whole number of packs
+            for (std::int64_t k = from; k < from + n; ++k)
+                w[ids[k] * S + rest] += (valued ? step * values[k] : step) * here[rest];
     }
 }
 

@@ -77,10 +77,7 @@ CHAFFINCH_INLINE Outcome forward_backward(ChainProgramme<Ring>& p, const ChainSe
             if (p.second() && t == 1) return;
             const Real* alpha = p.alpha(t - 1);
             for (std::int64_t b = 0; b < p.blocks; ++b)
-                for (std::int64_t i = 0; i < Y; ++i) {
-                    const std::int64_t s = i * p.hop + b;
-                    if (alpha[s] != Ring::zero) p.ring.joint(alpha[s], w + s * S, g + b * S, r, S, joint + s * S);
-                }
+                p.ring.joint({Y, alpha + b, p.hop, w + b * S, p.hop * S}, g + b * S, r, S, joint + b * S);
             if (out.pairs) {
                 In* to = out.pairs + (t - 1) * Y * Y;
                 for (std::int64_t a = 0; a < Y; ++a)

@@ -84,19 +84,6 @@ template <class Real> struct ListedSources {
     CHAFFINCH_INLINE const Real* weights(std::int64_t i) const { return all.weights(list[i]); }
 };
 
-// Calls work<P>(k) for runs of P packs that begin at k and cover a row: as many as registers hold, and the rest.
-template <class Work> CHAFFINCH_INLINE void in_packs(std::int64_t S, Work&& work) {
-    constexpr std::int64_t most = 4;
-    std::int64_t k = 0;
-    for (; k + most * machine::lanes <= S; k += most * machine::lanes) work.template operator()<most>(k);
-    switch ((S - k) / machine::lanes) {
-    case 1: work.template operator()<1>(k); break;
-    case 2: work.template operator()<2>(k); break;
-    case 3: work.template operator()<3>(k); break;
-    default: break;
-    }
-}
-
 // Every ring: absorb overwrites row[y] with (+)_i v[i] (x) w[i][y]. lift turns a row of potentials into weights, in
 // place, and returns the logarithm of what it divided by. rescale keeps a row within range, in place, and returns the
 // divisor, `zero` if every cell is zero; log_of is its logarithm.
@@ -110,7 +97,7 @@ template <class R> struct MaxPlus {
     CHAFFINCH_INLINE double lift(Real*, std::int64_t) { return 0; }
     CHAFFINCH_INLINE double lift_pairs(Real*, std::int64_t) { return 0; }
     template <class From> CHAFFINCH_INLINE void absorb(const From& from, Real* row, std::int64_t S) const {
-        in_packs(S, [&]<std::int64_t P>(std::int64_t k) CHAFFINCH_INLINE_LAMBDA { absorb_packs<P>(from, row, k); });
+        machine::in_packs(S, [&]<std::int64_t P>(std::int64_t k) CHAFFINCH_INLINE_LAMBDA { absorb_packs<P>(from, row, k); });
     }
     CHAFFINCH_INLINE void times(Real* row, const Real* u, std::int64_t S) const {
         machine::Pack<Real> a, b;
@@ -171,7 +158,7 @@ template <class R> struct SumProduct {
     CHAFFINCH_INLINE double lift(Real* row, std::int64_t S) { return lift_noting(row, S, low_unary); }
     CHAFFINCH_INLINE double lift_pairs(Real* row, std::int64_t S) { return lift_noting(row, S, low_pair); }
     template <class From> CHAFFINCH_INLINE void absorb(const From& from, Real* row, std::int64_t S) const {
-        in_packs(S, [&]<std::int64_t P>(std::int64_t k) CHAFFINCH_INLINE_LAMBDA { absorb_packs<P>(from, row, k); });
+        machine::in_packs(S, [&]<std::int64_t P>(std::int64_t k) CHAFFINCH_INLINE_LAMBDA { absorb_packs<P>(from, row, k); });
     }
     CHAFFINCH_INLINE void times(Real* row, const Real* u, std::int64_t S) const {
         machine::Pack<Real> a, b;
@@ -211,14 +198,9 @@ template <class R> struct SumProduct {
         machine::Pack<Real> u, v;
         for (std::int64_t k = 0; k < S; k += machine::lanes) machine::get<Real>(u, a + k), machine::get<Real>(v, b + k), machine::put<Real>(out + k, u * v * r);
     }
-    // out[y] += v (x) w[y] (x) g[y] (x) r
-    CHAFFINCH_INLINE void joint(Real v, const Real* w, const Real* g, Real r, std::int64_t S, Real* out) const {
-        v *= r;
-        machine::Pack<Real> a, b, sum;
-        for (std::int64_t k = 0; k < S; k += machine::lanes) {
-            machine::get<Real>(a, w + k), machine::get<Real>(b, g + k), machine::get<Real>(sum, out + k);
-            machine::put<Real>(out + k, sum + v * (a * b));
-        }
+    // out[i][y] += v[i] (x) w[i][y] (x) g[y] (x) r; the rows of out are as far apart as those of w
+    CHAFFINCH_INLINE void joint(const Sources<Real>& from, const Real* g, Real r, std::int64_t S, Real* out) const {
+        machine::in_packs(S, [&]<std::int64_t P>(std::int64_t k) CHAFFINCH_INLINE_LAMBDA { joint_packs<P>(from, g, r, out, k); });
     }
 
     // False if a product of a cell, a pair weight and a unary weight may have underflowed since begin(). If the product
@@ -246,6 +228,22 @@ template <class R> struct SumProduct {
             }
         }
         for (std::int64_t p = 0; p < P; ++p) machine::put<Real>(row + k + p * machine::lanes, sum[p]);
+    }
+
+    template <std::int64_t P>
+    CHAFFINCH_INLINE static void joint_packs(const Sources<Real>& from, const Real* g, Real r, Real* out, std::int64_t k) {
+        machine::Pack<Real> right[P], w, sum;
+        for (std::int64_t p = 0; p < P; ++p) machine::get<Real>(right[p], g + k + p * machine::lanes);
+        for (std::int64_t i = 0; i < from.count; ++i) {
+            if (from.value(i) == zero) continue;
+            const Real value = from.value(i) * r;
+            const Real* weights = from.weights(i) + k;
+            Real* row = out + i * from.w_stride + k;
+            for (std::int64_t p = 0; p < P; ++p) {
+                machine::get<Real>(w, weights + p * machine::lanes), machine::get<Real>(sum, row + p * machine::lanes);
+                machine::put<Real>(row + p * machine::lanes, sum + value * (w * right[p]));
+            }
+        }
     }
 
     // row = exp(row - max); `lowest` keeps the lowest finite exponent so far, lane by lane.
@@ -300,8 +298,10 @@ template <class R> struct LogSum {
     void posterior(const Real* a, const Real* b, Real r, std::int64_t S, Real* out) const {
         for (std::int64_t y = 0; y < S; ++y) out[y] = std::exp(a[y] + b[y] + r);
     }
-    void joint(Real v, const Real* w, const Real* g, Real r, std::int64_t S, Real* out) const {
-        for (std::int64_t y = 0; y < S; ++y) out[y] += std::exp(v + w[y] + g[y] + r);
+    void joint(const Sources<Real>& from, const Real* g, Real r, std::int64_t S, Real* out) const {
+        for (std::int64_t i = 0; i < from.count; ++i)
+            for (std::int64_t y = 0; from.value(i) != zero && y < S; ++y)
+                out[i * from.w_stride + y] += std::exp(from.value(i) + from.weights(i)[y] + g[y] + r);
     }
     bool exact() const { return true; }
     double log_total(const Real* row, std::int64_t S) const { return row_logsum(row, S); }
