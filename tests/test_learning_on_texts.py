@@ -67,14 +67,14 @@ def test_a_correction_of_a_text_keeps_features_and_calibration_and_touches_littl
     )
 
 
-def test_a_classifier_that_was_loaded_says_that_it_cannot_learn_on(tmp_path):
+def test_a_classifier_that_was_loaded_cannot_forget_and_learns_numbers_only_by_some_recipes(tmp_path):
     X, y = topics(0, 60)
     Classifier("ridge", threads=1).fit(X, y).save(tmp_path / "m.chaff")
-    loaded = chaffinch.load(tmp_path / "m.chaff")
-    with pytest.raises(AttributeError, match="no partial_fit unless fit trained it on texts"):
-        loaded.partial_fit(X[:1], y[:1])
     with pytest.raises(ConfigError, match="can forget"):
-        loaded.forget(X[:1])
+        chaffinch.load(tmp_path / "m.chaff").forget(X[:1])
+    Classifier("ridge", threads=1).fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"]).save(tmp_path / "n.chaff")
+    with pytest.raises(AttributeError, match="no partial_fit unless fit trained it on texts with one label"):
+        _ = chaffinch.load(tmp_path / "n.chaff").partial_fit
 
 
 LINEAR = [r.name for r in Classifier.recipes if Increment.possible(r.config()) or takes_steps(r.config())]
@@ -173,7 +173,7 @@ def test_a_text_that_is_still_wrong_after_its_correction_is_named():
     classifier = Classifier("ridge", threads=1, calibrate=False).fit(X, y)
     said = r"1 of 2 documents of this lesson is still wrong after learning it \(number 2\): its words are too rare"
     with pytest.warns(DataWarning, match=said):
-        classifier.partial_fit([X[0], "zyzzyva quux"], [y[0], "new"])
+        classifier.partial_fit([X[0], "?!"], [y[0], "new"])
 
 
 @pytest.mark.parametrize(
@@ -277,12 +277,18 @@ def test_a_text_whose_scores_are_tied_by_rounding_can_be_corrected():
     assert made.scores_of_rows(rows, 1).argmax() == 1
 
 
-def test_a_correction_that_changes_many_other_answers_is_said_to_do_so():
+def test_a_correction_that_changes_many_other_answers_is_said_to_do_so(recwarn):
     texts = [f"what is a thing{n} ?" for n in range(120)]  # no word of its own occurs twice, or is a feature
     others = [f"how far is place{n} ?" for n in range(120)]
-    classifier = Classifier("ridge", features="words", threads=1).fit(
-        texts + others, ["thing"] * 120 + ["number"] * 120
-    )
-    with pytest.warns(DataWarning, match=r"changed the answers to \d+\.\d % of 240 learnt texts: no feature"):
-        classifier.partial_fit(["what is a zork ?"], ["number"])
-    assert classifier.predict(["what is a zork ?"]).tolist() == ["number"]
+    fitted = Classifier("ridge", features="words", threads=1)
+    fitted.fit(texts + others, ["thing"] * 120 + ["number"] * 120)
+    before = fitted.predict(texts + others)
+    fitted.partial_fit(["what is a zork ?"], ["number"])  # the new word alone gets weights
+    assert fitted.predict(["what is a zork ?"]).tolist() == ["number"]
+    assert fitted.predict(texts + others).tolist() == before.tolist()
+    assert not [w for w in recwarn if issubclass(w.category, DataWarning)]
+    with pytest.warns(
+        DataWarning, match=r"changed the answers to \d+\.\d % of 24\d learnt texts: no feature"
+    ):
+        fitted.partial_fit(["what is a ?"], ["number"])
+    assert fitted.predict(["what is a ?"]).tolist() == ["number"]

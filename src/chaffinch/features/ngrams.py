@@ -232,6 +232,49 @@ class TextVectorizer:
         made._fitted = _Fitted(fitted.index.renumbered(renumbering(keep), count), scale, count)
         return made
 
+    def symbols(self) -> list[str]:
+        """The words or characters that are part of some n-gram; none if n-grams are hashed."""
+        index = self._ready().index
+        return [] if index is None else index.symbols()
+
+    def words_of(self, texts: list[str]) -> list[str]:
+        """The words of texts as this vectoriser cuts them, the most frequent first, without stop words.
+
+        >>> TextVectorizer(stopwords="english").words_of(["I am not happy", "Happy tea"])
+        ['happy', 'tea']
+        """
+        alone = self._of_single_words()
+        symbols = alone._symbols(_texts(texts))
+        index, *_ = count_ngrams(symbols, 1, 1, 1, len(texts), alone._stops(symbols), False, True, 1)
+        return list(index.names(" "))
+
+    def of_words(self, words: list[str]) -> "TextVectorizer":
+        """A vectoriser of these words alone, cut as this one does: 1 if a text has the word.
+
+        >>> TextVectorizer(norm="l2").of_words(["tea", "cake"]).transform(["Tea, tea!"]).dense().tolist()
+        [[1.0, 0.0]]
+        """
+        made = self._of_single_words()
+        index = NGramIndex(*_trie({(word,): n for n, word in enumerate(words)}), len(words))
+        made._fitted = _Fitted(index, None, len(words))
+        return made
+
+    def _of_single_words(self) -> "TextVectorizer":
+        return replace(
+            self,
+            ngram_low=1,
+            ngram_high=1,
+            min_df=1,
+            max_df=1.0,
+            feature_size=None,
+            feature_drop=0.0,
+            binary=True,
+            sublinear=False,
+            idf=False,
+            ratios=False,
+            norm="none",
+        )
+
     def names(self) -> list[str]:
         """The n-gram of each feature: words joined by a space, characters by nothing."""
         index = self._ready().index

@@ -129,6 +129,11 @@ class SparseRows:
         return SparseRows(ptr, ids, values, columns)
 
     @classmethod
+    def none(cls, columns: int) -> "SparseRows":
+        """No rows."""
+        return cls(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), columns)
+
+    @classmethod
     def of(cls, matrix: Any) -> "SparseRows":
         """Rows from a SciPy sparse matrix or array, a NumPy array, or nested lists of numbers."""
         if isinstance(matrix, SparseRows):

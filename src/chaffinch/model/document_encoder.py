@@ -34,6 +34,7 @@ class DocumentEncoder:
     views:   the view of the text that each vectoriser reads
     columns: number of numeric columns of each document, beside the text or instead of it
     valences: features learnt from labelled phrases, as further columns; or None
+    added:   whether the last vectoriser reads words that were added after training; files do not tell
 
     >>> encoder = DocumentEncoder.of([TextVectorizer(ngram_high=1)], [2.0])
     >>> encoder.fitted_rows(["tea", "no tea"], None, None).dense().tolist()
@@ -46,6 +47,7 @@ class DocumentEncoder:
     views: tuple[View, ...] = ()
     clusters: Clusters | None = None
     valences: Valences | None = None
+    added: bool = False
 
     @classmethod
     def of(
@@ -117,6 +119,76 @@ class DocumentEncoder:
         if self.union is None or self.valences is not None or not all(view.whole for view in self.views):
             return False
         return all(vectorizer.reads_bytes for vectorizer in self.union.vectorizers)
+
+    @cached_property
+    def _word_vectorizer(self) -> TextVectorizer | None:
+        """The first vectoriser of words in whole texts with an exact index, if words can be added after it."""
+        if self.union is None or self.union.beside_columns or self.valences is not None:
+            return None
+        readers = zip(self.union.vectorizers, self.views, strict=True)
+        found = [one for one, view in readers if view.whole and one.unit == "word" and not one.hash_bits]
+        return found[0] if found else None
+
+    def new_words(self, texts: list[str]) -> list[str]:
+        """The words of texts that are part of no n-gram of words; none if the encoder does not read words.
+
+        >>> encoder = DocumentEncoder.of([TextVectorizer(ngram_low=2)], [1.0])
+        >>> _ = encoder.fitted_rows(["no tea", "tea time"], None, None)
+        >>> encoder.new_words(["No time for tea"]), encoder.with_words(["for"], 1.0).new_words(["for you"])
+        (['for'], ['you'])
+        """
+        like = self._word_vectorizer
+        if like is None or self.union is None:
+            return []
+        known = set(like.symbols())
+        if self.added:
+            known.update(self.union.vectorizers[-1].symbols())
+        return [word for word in like.words_of(texts) if word not in known]
+
+    @property
+    def has_common_words(self) -> bool:
+        """Whether a word that is part of no n-gram is rare: no n-gram was left out for being common.
+
+        Single words may have been dropped for their small weights; n-grams with them remain.
+        """
+        like = self._word_vectorizer
+        return like is not None and like.ngram_high > 1 and like.max_df == 1.0 and like.feature_size is None
+
+    def likely_counts(self, ids: NDArray[np.int32]) -> NDArray[np.float64]:
+        """How many texts of the training likely had each of some features: float64 [len(ids)].
+
+        By Zipf's law, since vectorisers number n-grams by falling frequency: the last of F features has 1, the k-th
+        F / k. Hashed features, numbers and words that were added later: 0.
+        """
+        counts = np.zeros(len(ids))
+        vectorizers = () if self.union is None else self.union.vectorizers
+        bounds = [0] if self.union is None else self.union.offsets()
+        for k, vectorizer in enumerate(vectorizers[:-1] if self.added else vectorizers):
+            if not vectorizer.hash_bits:
+                here = (ids >= bounds[k]) & (ids < bounds[k + 1])
+                counts[here] = (bounds[k + 1] - bounds[k]) / (ids[here] - bounds[k] + 1.0)
+        return counts
+
+    def with_words(self, words: list[str], value: float) -> "DocumentEncoder":
+        """The encoder with a column for each of these words, after all others; value: of such a feature.
+
+        Words that were added before keep the value they have.
+        """
+        like = self._word_vectorizer
+        if like is None or self.union is None:
+            raise DataError("this encoder does not read words: none can be added")
+        vectorizers = self.union.vectorizers
+        added = vectorizers[-1].names() if self.added else []
+        reader = like.of_words([*added, *words])
+        if self.added:
+            return replace(self, union=replace(self.union, vectorizers=(*vectorizers[:-1], reader)))
+        return replace(
+            self,
+            union=replace(self.union, vectorizers=(*vectorizers, reader)),
+            scales=(*self.scales, value),
+            views=(*self.views, View()),
+            added=True,
+        )
 
     def restricted(self, keep: NDArray[np.bool_]) -> "DocumentEncoder":
         """The encoder of some of the columns; numbers and hashed n-grams are always kept.

@@ -8,7 +8,7 @@ of the lesson stay right. The scores of another document x change by b (d . x): 
 the lesson.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from chaffinch.model.quantised import quantised
 from chaffinch.recipes.quiet_direction import Shared, quiet_direction, shared_features
 
 ROUNDS = 60  # maximum number of visits to each document of the lesson
+STUBBORN = 20  # visits after which a document may be left out
 HALVINGS = 6  # steps of the bisection for the scale of the change
 LEAST_MARGIN = 1e-3
 PASSIVE_AGGRESSIVE = DualCrammerSinger(C=1e6)
@@ -42,6 +43,24 @@ def takes_steps(learner: Any) -> bool:
     )
 
 
+@dataclass(frozen=True)
+class Lesson:
+    """Documents to learn: rows as the model's encoder makes them, and their labels' ids, int32 [N]."""
+
+    rows: SparseRows
+    y: NDArray[np.int32]
+
+    def taken(self, which: NDArray[np.bool_]) -> "Lesson":
+        """Some of the documents."""
+        return Lesson(self.rows.taken(np.flatnonzero(which)), self.y[which])
+
+    @property
+    def learnable(self) -> NDArray[np.bool_]:
+        """Whether each document has a feature: bool [N]."""
+        sums = np.concatenate([[0.0], np.cumsum(np.square(self.rows.weights().astype(np.float64)))])
+        return np.asarray(np.diff(sums[self.rows.ptr]) > 0)
+
+
 def corrected(
     model: ClassifierModel, rows: SparseRows, y: NDArray[np.int32], learnt: SparseRows
 ) -> ClassifierModel | None:
@@ -51,7 +70,31 @@ def corrected(
 
     rows: as the model's encoder makes them   y: int32 [N], the labels' ids   learnt: rows of learnt documents
     """
+    lesson = Lesson(rows, y)
+    return _stepped(model, lesson, learnt)[0] if lesson.learnable.all() else None
+
+
+def corrected_where_possible(
+    model: ClassifierModel, rows: SparseRows, y: NDArray[np.int32], learnt: SparseRows
+) -> ClassifierModel:
+    """The same, without the documents that have no feature, and those that contradict others."""
+    lesson = Lesson(rows, y)
+    while (able := lesson.learnable).any():
+        lesson = lesson.taken(able)
+        made, visits = _stepped(model, lesson, learnt)
+        if made is not None:
+            return made
+        lesson = lesson.taken(visits < min(STUBBORN, int(visits.max())))
+    return model
+
+
+def _stepped(
+    model: ClassifierModel, lesson: Lesson, learnt: SparseRows
+) -> tuple[ClassifierModel | None, NDArray[np.int64]]:
+    """The model after steps, None if it does not get all documents right, and the visits to each."""
+    rows, y = lesson.rows, lesson.y
     N, Y = len(rows), len(model.classes)
+    visits = np.zeros(N, np.int64)
     data = DocumentExamples(
         ptr=rows.ptr,
         ids=rows.ids,
@@ -66,10 +109,11 @@ def corrected(
     values, bounds = rows.weights().astype(np.float64), rows.ptr.tolist()
     which = [slice(bounds[n], bounds[n + 1]) for n in range(N)]
     squares = [float(np.square(values[at]).sum()) for at in which]
-    if not all(square > 0 for square in squares):
-        return None
     amounts = learnt.weights().astype(np.float64)
-    directions = [quiet_direction(values[at], _shared(learnt, amounts, rows.ids[at])) for at in which]
+    often = model.encoder.likely_counts(rows.ids)
+    directions = [
+        quiet_direction(values[at], _shared(learnt, amounts, rows.ids[at]), often[at]) for at in which
+    ]
     touched, place = np.unique(rows.ids, return_inverse=True)
     before = model.w[touched, :Y].astype(np.float64)
     w = before.copy()
@@ -84,13 +128,14 @@ def corrected(
     for number in range(ROUNDS):
         if right.all():
             break
+        visits += ~right
         for n in np.flatnonzero(~right).tolist():
             scores = values[which[n]] @ w[place[which[n]]] + intercepts
             change = _update(data, n, scores, squares[n], LEAST_MARGIN * 2 ** (number // 3))
             np.add.at(w, place[which[n]], directions[n][:, None] * change)
         made, right = part_taken(1.0)
     else:
-        return None
+        return None, visits
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         part = (low + high) / 2
@@ -99,7 +144,7 @@ def corrected(
             made, high = smaller, part
         else:
             low = part
-    return made
+    return made, visits
 
 
 def _shared(learnt: SparseRows, values: NDArray[np.float64], ids: NDArray[np.int32]) -> Shared:

@@ -407,7 +407,7 @@ def _temperature(made: ChoiceWeights, labels: DocumentLabels, link: str) -> floa
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentOptions:
-    """Weights of labels, the threshold of several labels, the size of the file, word clusters, phrases."""
+    """Weights of labels, threshold of several labels, size of the file, a model to continue, clusters, phrases."""
 
     class_weight: str | None = knob(
         None, "weights of the texts by label: balanced, or a list such as spam=2,ham=0.5"
@@ -431,6 +431,10 @@ class DocumentOptions:
         None,
         "choose the features, recipe and penalty that are not given by cross-validation within the training data; by "
         "default if no recipe is named",
+    )
+    start: str | None = knob(
+        None,
+        "model file of a linear classifier to continue from: it learns these documents by small changes of its weights",
     )
     clusters: str | None = knob(None, "file of word clusters: path, word")
     phrases: str | None = knob(
