@@ -1,6 +1,7 @@
 """Words and labels that a trained classifier did not have: room for them changes no answer, learning them few."""
 
 import copy
+import re
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 import chaffinch
 from chaffinch import Classifier, samples
-from chaffinch.errors import ConfigError, DataWarning
+from chaffinch.errors import DataWarning
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.recipes.document_step import takes_steps
@@ -174,7 +175,7 @@ def test_a_loaded_classifier_learns_corrections_new_words_and_labels_and_harms_n
         after = classifier.predict(held_out)
         assert after[n] == label
         # The texts of the sample share nearly all their words, and 400 of them are few.
-        assert np.mean(after != before) < 0.025
+        assert np.mean(after != before) < 0.03
         assert np.mean(after == np.array(gold)) > np.mean(before == np.array(gold)) - 0.006
     again = loaded(classifier, tmp_path)
     assert np.array_equal(again.predict_proba(held_out), classifier.predict_proba(held_out))
@@ -203,22 +204,29 @@ def test_a_loaded_classifier_learns_a_large_lesson_and_names_texts_that_contradi
 # -- a model file to start from ---------------------------------------------------------------------------------------
 
 
-def test_training_that_starts_from_a_file_is_partial_fit_of_the_loaded_model(fitted, tmp_path):
-    more, targets = topics(400, 420)
-    fitted["ridge"].save(tmp_path / "m.chaff")
-    continued = chaffinch.load(tmp_path / "m.chaff").partial_fit(more, targets)
-    started = Classifier(start=tmp_path / "m.chaff").fit(more, targets)
-    assert np.array_equal(started.model_.w, continued.model_.w)
-    with pytest.raises(ConfigError, match=r"holds a model of the recipe 'ridge', not 'nb'"):
-        Classifier("nb", start=tmp_path / "m.chaff").fit(more, targets)
-    with pytest.raises(ConfigError, match="start cannot be combined with dev"):
-        Classifier(start=tmp_path / "m.chaff").fit(more, targets, dev=(more, targets))
-    chaffinch.Tagger("hmm").fit([["a", "b"]], [["X", "Y"]]).save(tmp_path / "t.chaff")
-    with pytest.raises(ConfigError, match=r"holds a model of the recipe 'hmm', expected a classifier"):
-        Classifier(start=tmp_path / "t.chaff").fit(more, targets)
-    Classifier("ridge").fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"]).save(tmp_path / "n.chaff")
-    with pytest.raises(ConfigError, match="not a linear classifier that gives one label to a text"):
-        Classifier(start=tmp_path / "n.chaff").fit(more, targets)
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--recipe", "nb"], "holds a model of the recipe ridge, not nb"),
+        (["--C", "2"], "continues with the settings of .*; leave out --C"),
+        (["--cache", "here"], "--cache cannot be combined with --start"),
+        (["--start", "t.chaff"], "is not a model for documents"),
+        (["--start", "k.chaff"], "recipe knn, which cannot learn further data"),
+        (["--start", "none.chaff"], "none.chaff"),
+    ],
+    ids=lambda x: " ".join(x) if isinstance(x, list) else "",
+)
+def test_training_further_refuses_what_it_cannot_do(flags, said, fitted, tmp_path, run: Runner, monkeypatch):  # noqa: F811
+    monkeypatch.chdir(tmp_path)
+    fitted["ridge"].save("m.chaff")
+    chaffinch.Tagger("hmm").fit([["a", "b"]], [["X", "Y"]]).save("t.chaff")
+    Classifier("knn").fit(["a b", "b c"], ["X", "Y"]).save("k.chaff")
+    (tmp_path / "more.csv").write_text("label,text\nzorks,the zork of a frobnitz\n")
+    given = ["--start", "m.chaff", *flags] if "--start" not in flags else flags
+    made = run("train", "more.csv", "-o", "n.chaff", *given)
+    assert made.code == 2
+    assert re.search(said, " ".join(made.err.split()))
+    assert not (tmp_path / "n.chaff").exists()
 
 
 def test_the_command_continues_from_a_model_of_documents(fitted, tmp_path, run: Runner):  # noqa: F811

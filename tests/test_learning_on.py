@@ -1,18 +1,28 @@
 """Learning on, any recipe: corrections and further sentences beside what was learnt before, which stays learnt."""
 
+import warnings
+
 import numpy as np
 import pytest
 
+import chaffinch
 from chaffinch import Tagger
 from chaffinch.errors import ConfigError, DataError, DataWarning
 from chaffinch.estimators.learnt import sentence_strings
 from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.recipes import TAGGERS
+from chaffinch.recipes.crf_config import Crf
 from chaffinch.recipes.latent import LatentPerceptronTagger, LatentSvmTagger
 from chaffinch.recipes.quiet_direction import quiet_direction
 from chaffinch.recipes.token_step import with_features_of
 from chaffinch.text.table import TokenTable, concatenated
+from commandline import Runner, run  # noqa: F401
 from lessons import HELD_OUT, N, answers, mistakes, part, refusal_of, reloaded, sentence, twin, uncalibrated
+
+
+def replaced_labels(table: TokenTable, label: str) -> TokenTable:
+    columns = {name: table.lists(name) for name in table.columns}
+    return TokenTable.from_lists({**columns, "y": [[label] * len(words) for words in columns["w"]]})
 
 
 @pytest.fixture(scope="module")
@@ -185,8 +195,56 @@ def test_a_recipe_without_duals_trains_anew_on_all_data_or_says_that_it_cannot(r
     tagger = Tagger(recipe, seed=1, threads=1).fit(first).partial_fit(more)
     anew = Tagger(recipe, seed=1, threads=1).fit(concatenated([first, more]))
     assert answers(tagger, held_out) == answers(anew, held_out)
-    with pytest.raises(ConfigError, match="cannot continue training without its training data"):
-        reloaded(tagger, tmp_path / "m.chaff").partial_fit(part(300, 310))
+    loaded = reloaded(tagger, tmp_path / "m.chaff")
+    if recipe == "hmm":
+        with pytest.raises(ConfigError, match="cannot continue training without its training data"):
+            loaded.partial_fit(part(300, 310))
+        return
+    loaded.partial_fit(part(300, 310))
+    assert answers(loaded, part(300, 310)) == part(300, 310).lists("y")
+
+
+QUICK = [r.name for r in TAGGERS if r.near and r.name != "semi-crf" and not r.name.startswith("latent")]
+
+
+@pytest.mark.parametrize("recipe", QUICK)
+def test_a_loaded_tagger_learns_a_correction_and_harms_nothing(recipe, held_out, tmp_path):
+    tagger = Tagger(recipe, seed=1, threads=1).fit(part(0, 200))
+    before = answers(tagger, held_out)
+    gold = held_out.lists("y")
+    wrong = [n for n in range(len(gold)) if before[n] != gold[n]][:3]
+    for n in wrong:
+        loaded, lesson = reloaded(tagger, tmp_path / "m.chaff"), held_out.taken(np.array([n]))
+        for _ in range(3):
+            loaded.partial_fit(lesson)
+        after = answers(loaded, held_out)
+        assert after[n] == gold[n]
+        assert np.mean([a != b for a, b in zip(after, before, strict=True)]) < 0.02
+        model = loaded.model_
+        assert loaded.partial_fit(lesson).model_ is model
+        assert answers(loaded.forget(lesson), held_out) == before
+
+
+def test_a_loaded_tagger_learns_many_sentences_and_names_those_that_contradict(held_out, tmp_path):
+    first, more = part(0, 200), part(200, 260)
+    for recipe in ("perceptron", "greedy"):
+        tagger = reloaded(Tagger(recipe, seed=1, threads=1).fit(first), tmp_path / "m.chaff")
+        before = tagger.score(held_out)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            tagger.partial_fit(more)  # some of which contradict others
+        assert "60 sentences were learnt by small changes of a model of 200 sentences" in str(said[0].message)
+        assert tagger.score(held_out) > before - 0.005
+    other = replaced_labels(part(5, 6), "NEW")
+    again = reloaded(Tagger("perceptron", seed=1, threads=1).fit(first), tmp_path / "m.chaff").partial_fit(
+        other
+    )
+    assert answers(again, other) == other.lists("y")
+    greedy = reloaded(Tagger("greedy", seed=1, threads=1).fit(first), tmp_path / "m.chaff")
+    with pytest.warns(DataWarning, match="1 of 1 sentences of this lesson is still wrong"):
+        greedy.partial_fit(
+            other
+        )  # a search that decides label by label gets no further label without its data
 
 
 @pytest.mark.parametrize(
@@ -216,3 +274,30 @@ def test_a_grown_encoder_is_one_that_saw_all_text_and_keeps_its_ids(features):
     assert grown.names(further.ids) == whole.names(expected.ids[expected.ptr[first.n_tokens] :])
     again = grown.pruned(np.ones(grown.n_features, bool))
     np.testing.assert_array_equal(again.transform(more).ids, further.ids)
+
+
+@pytest.mark.parametrize("recipe", ["crf", "greedy"])
+def test_training_that_starts_from_a_file_keeps_settings_and_calibration(
+    recipe,
+    tmp_path,
+    run: Runner,  # noqa: F811
+    monkeypatch,
+):
+    monkeypatch.chdir(tmp_path)
+    first = Tagger(recipe, features=["w[0]", "w[-1]"], seed=1, threads=1).fit(part(0, 200))
+    first.save("m.chaff")
+    lesson = part(200, 202)
+    tokens = zip(*(lesson.lists(name) for name in ("w", "pos", "y")), strict=True)
+    lines = ["".join("\t".join(cells) + "\n" for cells in zip(*one, strict=True)) for one in tokens]
+    (tmp_path / "more.tsv").write_text("\n".join(lines), encoding="utf-8")
+    made = run("train", "more.tsv", "--start", "m.chaff", "-o", "n.chaff", "--columns", "w,pos,y")
+    assert made.code == 0, made.err
+    started = chaffinch.load("n.chaff")
+    assert answers(started, lesson) == lesson.lists("y")
+    assert started.config_ == first.config_
+    assert started.model_.temperature == first.model_.temperature != 1.0
+    assert started.confidence_ is not None
+    if recipe == "crf":
+        again = Tagger(Crf(start="m.chaff"), seed=1, threads=1).fit(lesson)
+        assert again.model_.temperature == first.model_.temperature
+        assert again.confidence_ is not None

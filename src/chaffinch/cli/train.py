@@ -56,6 +56,7 @@ chaffinch train topics.csv -o topics.chaff --recipe svm --label-separator "|" --
 chaffinch train reviews.csv --dev dev.csv -o best.chaff --compare ridge,nb,maxent --report recipes.html
 chaffinch train linked.tsv -o links.chaff --pairs bitext.tsv
 chaffinch train few.conll -o names.chaff --self-train letters.txt --dev dev.conll
+chaffinch train corrections.csv -o better.chaff --start model.chaff
 chaffinch train large.tsv -o model.chaff --cache /tmp/large --dev dev.tsv
 chaffinch train lists.jsonl -o reranker.chaff --recipe perceptron
 chaffinch train large.conll -o model.chaff --engine processes --workers 8
@@ -286,6 +287,8 @@ def _train(kind: Kind, asked: TrainRequest, sharding: Sharding | None = None) ->
     if asked.stop_on_dev and asked.dev is None:
         raise ConfigError(f"--stop-on-dev needs held-out {kind.plural}: name their file with --dev")
     _refuse_without_self_training(asked)
+    if asked.settings.get("start") is not None:
+        _refuse_beside_start(asked)
     reading = {k.name for _, config in kind.columns for k in knobs(config)} & asked.settings.keys()
     told = asked.of_reader | {name: asked.settings[name] for name in reading}
     settings = {name: value for name, value in asked.settings.items() if name not in reading}
@@ -420,6 +423,15 @@ def _single_label(facts: dict[str, int], estimator: Any) -> list[str]:
     return [
         f"the training data has one label, {str(estimator.classes_[0])!r}; the model can answer nothing else"
     ]
+
+
+def _refuse_beside_start(asked: TrainRequest) -> None:
+    """Raise for flags that mean a training from the beginning."""
+    for flag in ("cache", "engine", "compare", "max_size", "self_train", "features"):
+        if getattr(asked, flag) is not None:
+            raise ConfigError(
+                f"--{flag.replace('_', '-')} cannot be combined with --start, which continues a model"
+            )
 
 
 def _refuse_without_self_training(asked: TrainRequest) -> None:

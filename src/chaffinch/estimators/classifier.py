@@ -70,8 +70,6 @@ class Classifier(DocumentLearning):
     smallest:     drop features of text whose largest absolute weight is below this fraction of the overall maximum;
                   None: the largest fraction that costs no accuracy on held-out folds
     calibrate:    compute out-of-fold scores, which calibrate the probabilities and determine ``smallest``
-    start:        a model file of a linear classifier of texts: ``fit`` learns its documents as ``partial_fit`` of the
-                  loaded model does
     seed:         seed of the order of documents
     threads:      0 for all cores; the result does not depend on it
 
@@ -100,7 +98,6 @@ class Classifier(DocumentLearning):
         bits: int | None = None,
         smallest: float | None = None,
         calibrate: bool = True,
-        start: str | Path | None = None,
         seed: int = 0,
         threads: int = 0,
     ) -> None:
@@ -114,7 +111,6 @@ class Classifier(DocumentLearning):
         self.bits = bits
         self.smallest = smallest
         self.calibrate = calibrate
-        self.start = start
 
     # -- learning ---------------------------------------------------------------------------------------------
 
@@ -139,12 +135,6 @@ class Classifier(DocumentLearning):
         dev:    held-out documents and targets (and numbers beside them): the best pass on them is kept,
                 and training stops after three passes without improvement
         """
-        if self.start is not None:
-            if cache is not None or dev is not None or beside is not None or is_stream(X, y):
-                raise ConfigError(
-                    "start cannot be combined with dev, beside, cache or an iterator of documents"
-                )
-            return self._continued(X, y, sample_weight)
         if cache is not None or is_stream(X, y):
             if sample_weight is not None or beside is not None:
                 raise ConfigError(
@@ -181,30 +171,6 @@ class Classifier(DocumentLearning):
         self._stepped, self._watched, self._new_labels = 0, None, frozenset()
         self._settled = (task.features, config) if self._lessons is not None else None
         return self
-
-    def _continued(self, X: Any, y: Any, sample_weight: Any) -> "Classifier":
-        """Learn documents from the weights of the model file ``start``."""
-        file = modelfile.read(str(self.start))
-        if file.header.recipe not in [recipe.name for recipe in CLASSIFIERS]:
-            raise ConfigError(
-                f"start: {self.start} holds a model of the recipe {file.header.recipe!r}, expected a classifier"
-            )
-        begun = type(self).loaded(file)
-        named = None if self.recipe is None else CLASSIFIERS.by_config(self._config()).name
-        if named not in (None, file.header.recipe):
-            raise ConfigError(
-                f"start: {self.start} holds a model of the recipe {file.header.recipe!r}, not {named!r}: "
-                "leave out the recipe"
-            )
-        if not begun._learns_near:
-            raise ConfigError(
-                f"start: {self.start} is not a linear classifier that gives one label to a text; "
-                "train on all documents instead"
-            )
-        values = dict(self.label_values_)
-        vars(self).update({k: v for k, v in vars(begun).items() if k.startswith("_") or k.endswith("_")})
-        self.label_values_ = dict(begun.label_values_) | values
-        return self.partial_fit(X, y, sample_weight=sample_weight)
 
     def fit_cache(
         self,

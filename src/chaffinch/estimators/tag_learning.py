@@ -25,7 +25,13 @@ from chaffinch.model.protocols import Tempered
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes import TAGGERS, TaggingTask
 from chaffinch.recipes.recipe import Change, Trained, are_corrections
-from chaffinch.recipes.token_step import corrected_chain, corrected_tokens, gives_gold, takes_chain_steps
+from chaffinch.recipes.token_step import (
+    corrected_chain,
+    corrected_tokens,
+    gives_gold,
+    takes_chain_steps,
+    takes_token_steps,
+)
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable
 
@@ -57,6 +63,12 @@ def _changed_share(
     """The share of sentences with a changed answer."""
     changed = np.concatenate([[0], np.cumsum(before[0] != after[0])])[before[1]]
     return float(np.mean(np.diff(changed) > 0)) if len(before[1]) > 1 else 0.0
+
+
+def _needs_all(recipe: str) -> ConfigError:
+    return ConfigError(
+        f"this model of the recipe {recipe} cannot continue training without its training data; retrain it on all data"
+    )
 
 
 def _refusal(recipe: str) -> ConfigError:
@@ -131,9 +143,10 @@ class TagLearning(TagPredictions):
         otherwise, stays as near its weights as the further sentences allow. The weight of corrections that are still
         wrong doubles until they are right, up to 32. Other recipes learn a few sentences by the
         smallest change of their weights that tags them correctly. Once these sentences are more than 1% of all, and for
-        larger lessons, they train on all sentences, so they cannot continue after loading from a file. hmm and
-        emission count again; they refuse a sentence if they cannot tag it correctly without changing the answers of
-        more than 0.5% of the others.
+        larger lessons, they train on all sentences. Loaded from a file, they learn all sentences by such changes, with
+        a :class:`DataWarning` if these are many. hmm and emission count again, so they cannot continue after loading
+        from a file; they refuse a sentence if they cannot tag it correctly without changing the answers of more than
+        0.5% of the others.
         """
         if not hasattr(self, "model_"):
             return self._learn(X, y, None, sample_weight, on_epoch)
@@ -160,7 +173,8 @@ class TagLearning(TagPredictions):
             lesson = table.of_sentences(~right)
             sure = self._changed(change, learnt, on_epoch, lesson, table.n_sentences) and not self.rules_
             self._before = before
-        if not sure and are_corrections(table.n_sentences, len(learnt.texts)):
+        from_file = learnt.table is None and self._memory is None
+        if not sure and (from_file or are_corrections(table.n_sentences, len(learnt.texts))):
             wrong = number[~self._right(table)].tolist()
             if wrong:
                 warn_about_data(mistakes_remark(wrong, table.n_sentences, "sentences", STILL_WRONG))
@@ -213,10 +227,9 @@ class TagLearning(TagPredictions):
                 self._learnt = Learnt()
                 return self._learnt
         if self._trained_on is None:
-            raise ConfigError(
-                f"this model of the recipe {recipe.name} cannot continue training without its training data; "
-                "retrain it on all data"
-            )
+            if recipe.near and takes_token_steps(self.model_):
+                return Learnt()
+            raise _needs_all(recipe.name)
         table, weight = self._trained_on
         if self._memory is not None:
             weight = self._memory.weight  # times those of classes
@@ -264,7 +277,9 @@ class TagLearning(TagPredictions):
 
         Once the sentences learnt this way are more than 1% of all, training on all sentences is due.
         """
-        if lesson is None or learnt.table is None:
+        if learnt.table is None:
+            return self._near_file(lesson, taught)
+        if lesson is None:
             return None
         near = TAGGERS.by_config(self.config_).near
         if not near or self._stepped + taught > _few(len(change.weight)):
@@ -274,6 +289,35 @@ class TagLearning(TagPredictions):
             return None
         self._stepped += taught
         return Trained(model, self.history_)
+
+    def _near_file(self, lesson: TokenTable | None, taught: int) -> Trained:
+        """Learn sentences near the weights of a file, without learnt sentences in memory.
+
+        If not all can be right together, each is learnt alone, and those that cannot be are left out.
+        """
+        if lesson is None:
+            raise _needs_all(TAGGERS.by_config(self.config_).name)
+        known = self.trained_on_.get("sentences", 0)
+        if known and not are_corrections(taught, known):
+            warn_about_data(
+                f"{taught:,} sentences were learnt by small changes of a model of {known:,} sentences that are not in "
+                "memory: training on all of them together usually gives a better model"
+            )
+        model = self._near_weights_of_file(self.model_, lesson)
+        if model is None:
+            model = self.model_
+            for n in range(lesson.n_sentences if lesson.n_sentences > 1 else 0):
+                alone = lesson.taken(np.array([n]))
+                if not gives_gold(model, alone, self.threads):
+                    model = self._near_weights_of_file(model, alone) or model
+        return Trained(model, self.history_)
+
+    def _near_weights_of_file(self, model: TaggingModel, lesson: TokenTable) -> TaggingModel | None:
+        if lesson.n_sentences == 0:
+            return model
+        made = corrected_tokens(model, lesson, None, self.threads)
+        constraints = getattr(self.config_, "constraints", True)
+        return made or corrected_chain(model, lesson, constraints, self.seed, self.threads)
 
     def _near_weights(self, model: TaggingModel, lesson: TokenTable, learnt: Learnt) -> TaggingModel | None:
         """Among models near ``model`` that get the lesson right, the one that changes the fewest learnt answers."""

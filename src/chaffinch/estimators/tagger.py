@@ -28,7 +28,7 @@ from chaffinch.estimators.streams import cached_sentences, is_stream, pairs, sen
 from chaffinch.estimators.tag_learning import TagLearning
 from chaffinch.evaluate import TagScores, score_tags
 from chaffinch.model import LabelSet, TaggingModel
-from chaffinch.model.protocols import Packed
+from chaffinch.model.protocols import Packed, Tempered
 from chaffinch.model.ruled import under_rules
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, TaggingTask
@@ -213,6 +213,8 @@ class Tagger(TagLearning):
             _calibration_folds(self.folds, plan),
             plan.known,
         )
+        if (start := getattr(config, "start", None)) is not None:
+            self._keep_calibration_of(start)
         if not isinstance(X, TokenTable | Mapping):
             for remark in unread_remarks(columns, trained.model.columns):
                 warn_about_data(remark)
@@ -228,6 +230,14 @@ class Tagger(TagLearning):
         self._memory, self._learnt, self._before, self._stepped = trained.memory, None, None, 0
         self._trained_on = (train, task.weight) if certain else None
         return self
+
+    def _keep_calibration_of(self, path: str) -> None:
+        """Take over the calibration of the model from which training started, as ``partial_fit`` does."""
+        begun = type(self).loaded(modelfile.read(path))
+        temperature = getattr(begun.model_, "temperature", 1.0)
+        if isinstance(self.model_, Tempered) and temperature != 1:
+            self.model_ = self.model_.with_temperature(temperature)
+        self.confidence_ = begun.confidence_
 
     def _plan(self, task: TaggingTask, config: Any) -> TaggingPlan:
         """The task and config, with the settings that are not given chosen if that is wanted."""

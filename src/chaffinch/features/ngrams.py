@@ -260,11 +260,12 @@ class TextVectorizer:
         return made
 
     def _of_single_words(self) -> "TextVectorizer":
+        """The same cut, and the presence of every single word."""
         return replace(
             self,
             ngram_low=1,
             ngram_high=1,
-            min_df=1,
+            min_df=1.0,
             max_df=1.0,
             feature_size=None,
             feature_drop=0.0,

@@ -166,6 +166,9 @@ class DocumentKind(Kind, TextLabels):
         self, recipe: str | None, settings: Mapping[str, Any], features: Any, seed: int, threads: int
     ) -> Classifier:
         """A classifier; without a recipe it chooses one, and every setting that is not given."""
+        if settings.get("start") is not None:
+            begun: Classifier = self.started(recipe, settings, threads)
+            return begun
         own = {name: value for name, value in settings.items() if name not in _FURTHER}
         chosen = any(own.keys() <= self.settings_of(name).keys() for name in SINGLE)
         if recipe is not None or settings.get("choose") is False or not chosen:
@@ -189,7 +192,11 @@ class DocumentKind(Kind, TextLabels):
         return self.estimator(config, features=own, seed=seed, threads=threads, **as_arguments(options))
 
     def fit(self, estimator: Classifier, train: Texts, dev: Texts | None, on_epoch: Listener) -> None:
-        """Train it."""
+        """Train it, or train it further."""
+        if hasattr(estimator, "model_"):
+            estimator.label_values_ = dict(estimator.label_values_) | _label_values(train.labels)
+            estimator.partial_fit(train.texts, train.labels, sample_weight=train.weight, beside=train.numbers)
+            return
         estimator.label_values_ = _label_values(train.labels)
         estimator.fit(
             train.texts,

@@ -18,6 +18,7 @@ from chaffinch import samples
 from chaffinch.corpus import write
 from chaffinch.corpus.registry import with_extension
 from chaffinch.errors import ConfigError, DataError
+from chaffinch.estimators import load
 from chaffinch.evaluate import Tally
 from chaffinch.evaluate.mistakes import NONE, Pieces
 from chaffinch.evaluate.outputs import Outputs
@@ -270,11 +271,30 @@ class Kind(ABC):
         """The estimator of checked settings."""
         return self.estimator(config, seed=seed, threads=threads)
 
+    def started(self, recipe: str | None, settings: Mapping[str, Any], threads: int) -> Any:
+        """The trained estimator of the file that ``settings["start"]`` names; ``fit`` trains it further."""
+        path = Path(settings["start"])
+        made = load(path)
+        if not isinstance(made, self.estimator):
+            raise ConfigError(f"--start: {path} is not a model for {self.plural}")
+        named = self.recipes.by_config(made.config_).name
+        if recipe not in (None, named):
+            raise ConfigError(f"--start: {path} holds a model of the recipe {named}, not {recipe}")
+        if others := sorted(settings.keys() - {"start"}):
+            shown = ", ".join("--" + name.replace("_", "-") for name in others)
+            raise ConfigError(f"--start continues with the settings of {path}; leave out {shown}")
+        if not hasattr(made, "partial_fit"):
+            raise ConfigError(
+                f"--start: {path} holds a model of the recipe {named}, which cannot learn further data"
+            )
+        made.threads = threads
+        return made
+
     # -- learning and scoring
 
     @abstractmethod
     def fit(self, estimator: Any, train: Any, dev: Any, on_epoch: Listener) -> None:
-        """Train it; ``dev`` is held-out data to stop on, or None."""
+        """Train it, or train it further if it is trained; ``dev`` is held-out data to stop on, or None."""
 
     def needs(self, corpora: Sequence[Any], recipe: str | None, features: Any) -> Needs | None:
         """The memory and time of training, estimated by a short trial; None: not known.

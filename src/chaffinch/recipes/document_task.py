@@ -464,9 +464,12 @@ def label_weights(written: str) -> str | dict[str, float]:
     return found
 
 
+BESIDE = ("clusters", "phrases", "start")  # options that are not arguments of the classifier
+
+
 def as_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that are set, as arguments of the classifier; clusters and phrases belong to the features."""
-    made = {name: v for name, v in options.items() if name not in ("clusters", "phrases") and v is not None}
+    """The options that are set, as arguments of the classifier."""
+    made = {name: v for name, v in options.items() if name not in BESIDE and v is not None}
     if "class_weight" in made:
         made["class_weight"] = label_weights(made["class_weight"])
     return made

@@ -21,6 +21,20 @@ TOLERANCE = 1e-8  # of the residual, as a share of |x|
 STEPS = 100
 
 
+NOTHING: Shared = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+
+
+def counts_by_rank(ids: NDArray[np.int32], F: int) -> NDArray[np.float64]:
+    """How many examples likely have each of some features, numbered by falling frequency: float64 [len(ids)].
+
+    By Zipf's law: the k-th of F features has F / k examples, the last one has 1. Features from F on are new: 0.
+
+    >>> counts_by_rank(np.array([0, 1, 9, 10], np.int32), 10).tolist()
+    [10.0, 5.0, 1.0, 0.0]
+    """
+    return np.where(ids < F, F / (ids + 1.0), 0.0)
+
+
 def quiet_direction(
     x: NDArray[np.float64], shared: Shared, further: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
@@ -31,8 +45,7 @@ def quiet_direction(
     >>> nine = np.arange(9), np.zeros(9, np.int64), np.ones(9)
     >>> quiet_direction(np.ones(2), nine).round(2).tolist()
     [0.18, 1.82]
-    >>> none = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
-    >>> quiet_direction(np.ones(2), none, np.array([9.0, 0.0])).round(2).tolist()
+    >>> quiet_direction(np.ones(2), NOTHING, np.array([9.0, 0.0])).round(2).tolist()
     [0.18, 1.82]
     """
     square, k = float(x @ x), len(x)

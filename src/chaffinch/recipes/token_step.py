@@ -30,7 +30,13 @@ from chaffinch.model.segments import SegmentModel
 from chaffinch.recipes.crf import solve
 from chaffinch.recipes.crf_config import Crf
 from chaffinch.recipes.crf_memory import CrfMemory, can_learn_on
-from chaffinch.recipes.quiet_direction import Shared, quiet_direction, shared_features
+from chaffinch.recipes.quiet_direction import (
+    NOTHING,
+    Shared,
+    counts_by_rank,
+    quiet_direction,
+    shared_features,
+)
 from chaffinch.scorers.segments import SegmentScorer, places_of
 from chaffinch.search import Beam
 from chaffinch.text.document import LABEL, WORD
@@ -51,14 +57,18 @@ Differences: TypeAlias = tuple[NDArray[np.int64], Ids, Ids, NDArray[np.float64]]
 
 
 def corrected_tokens(
-    model: TaggingModel, lesson: TokenTable, learnt: TokenTable, threads: int
+    model: TaggingModel, lesson: TokenTable, learnt: TokenTable | None, threads: int
 ) -> TaggingModel | None:
-    """The model that gives these sentences their labels; None if no change of its weights achieves that."""
-    if not _takes_steps(model):
+    """The model that gives these sentences their labels; None if no change of its weights achieves that.
+
+    learnt: learnt sentences; None: there are none, and the frequency of a feature is estimated from its rank
+    """
+    if not takes_token_steps(model):
         return None
     gold = label_ids(model, lesson)
     if (gold < 0).any():
         return None
+    F = len(_token_weights(model))
     model, rows = with_features_of(model, lesson, threads)
     encoder = model.encoder
     touched, place = np.unique(rows.ids, return_inverse=True)
@@ -74,7 +84,11 @@ def corrected_tokens(
     scores = np.zeros((lesson.n_tokens, w.shape[1]))
     np.add.at(scores, owner, w[place])
     size = FIRST_STEP * max(float((scores.max(axis=1) - scores.mean(axis=1)).mean()), 1e-3)
-    shared = _shared(encoder.rows(learnt, threads), touched)
+    shared, further = NOTHING, None
+    if learnt is not None:
+        shared = _shared(encoder.rows(learnt, threads), touched)
+    else:
+        further = counts_by_rank(touched, F)
     directions: dict[int, NDArray[np.float64]] = {}
     for number in range(ROUNDS * DOUBLINGS + 1):
         found = _differences(_with_token_weights(small, w), lesson, gold, threads)
@@ -84,7 +98,7 @@ def corrected_tokens(
             at = slice(rows.ptr[t], rows.ptr[t + 1])
             if t not in directions:
                 values = None if rows.values is None else rows.values[at]
-                directions[t] = _direction(place[at], values, shared, len(touched))
+                directions[t] = _direction(place[at], values, shared, len(touched), further)
             step = max(size * 2 ** (number // ROUNDS), least) * directions[t] / 2
             np.add.at(w, (place[at], right), step.astype(np.float32))
             np.add.at(w, (place[at], wrong), -step.astype(np.float32))
@@ -124,14 +138,20 @@ def _shared(rows: IdRows, features: Ids) -> Shared:
     return tokens, places, np.ones(len(at)) if rows.values is None else rows.values[at].astype(np.float64)
 
 
-def _direction(place: NDArray[np.int64], values: Any, shared: Shared, F: int) -> NDArray[np.float64]:
-    """The direction d of a token with  x . d = 1,  for its features: ``place`` among the F features of the lesson."""
+def _direction(
+    place: NDArray[np.int64], values: Any, shared: Shared, F: int, further: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """The direction d of a token with  x . d = 1,  for its features: ``place`` among the F features of the lesson.
+
+    further: float64 [F], further learnt tokens with each feature; or None
+    """
     own = np.full(F, -1)
     own[place] = np.arange(len(place))
     tokens, features, amounts = shared
     at = np.flatnonzero(own[features] >= 0)
     x = np.ones(len(place)) if values is None else values.astype(np.float64)
-    return quiet_direction(x, (tokens[at], own[features[at]], amounts[at])) / max(float(x @ x), 1e-9)
+    known = tokens[at], own[features[at]], amounts[at]
+    return quiet_direction(x, known, None if further is None else further[place]) / max(float(x @ x), 1e-9)
 
 
 def gives_gold(model: TaggingModel, table: TokenTable, threads: int) -> bool:
@@ -145,7 +165,7 @@ def label_ids(model: TaggingModel, table: TokenTable) -> Ids:
     return np.array([place.get(t, -1) for t in column.types], np.int32)[column.ids]
 
 
-def _takes_steps(model: TaggingModel) -> TypeGuard[Steppable]:
+def takes_token_steps(model: TaggingModel) -> TypeGuard[Steppable]:
     """Whether scores are sums of weights of features of tokens, and inner labels follow from the given ones."""
     if not isinstance(model, ChainModel | IncrementalModel | SegmentModel):
         return False

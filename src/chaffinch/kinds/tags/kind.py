@@ -185,6 +185,9 @@ class TagKind(Kind, TokenLabels):
         self, recipe: str | None, settings: Mapping[str, Any], features: Any, seed: int, threads: int
     ) -> Tagger:
         """A tagger; without a recipe and settings of a recipe it chooses both."""
+        if settings.get("start") is not None:
+            begun: Tagger = self.started(recipe, settings, threads)
+            return begun
         _, further = self.split(
             self.default, {name: value for name, value in settings.items() if name in _FURTHER}
         )
@@ -207,8 +210,13 @@ class TagKind(Kind, TokenLabels):
         on_epoch: Listener,
         shares: list[list[dict[str, float]]] | None = None,
     ) -> None:
-        """Train it."""
-        estimator.fit(train, shares, dev=dev, on_epoch=on_epoch)
+        """Train it, or train it further."""
+        if not hasattr(estimator, "model_"):
+            estimator.fit(train, shares, dev=dev, on_epoch=on_epoch)
+        elif shares is not None:
+            raise ConfigError("--start needs one label for each token; leave out --annotators soft")
+        else:
+            estimator.partial_fit(train, on_epoch=on_epoch)
 
     def needs(self, corpora: Sequence[TokenTable], recipe: str | None, features: Any) -> Needs | None:
         """The memory and time of training on such sentences."""
