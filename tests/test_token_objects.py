@@ -233,8 +233,8 @@ def test_answers_and_errors_are_those_of_documents(rows, size, out, model, tmp_p
     source.write_text("".join(json.dumps(row) + "\n" for row in rows))
     monkeypatch.setattr(blocks_module, "SIZE", size)
     made = []
-    for put in (kind.label_objects, lambda *_: False):
-        monkeypatch.setattr(kind, "label_objects", put)
+    for put in (kind.label_rows, lambda *_: False):
+        monkeypatch.setattr(kind, "label_rows", put)
         outcome = run("predict", model, source, "-o", target)
         made.append((outcome, target.read_bytes() if target.exists() else None))
         target.unlink(missing_ok=True)

@@ -33,15 +33,15 @@ class Reader {
         });
     }
 
-    const std::vector<std::string>& climb(nb::handle word) {
-        const std::string_view text = utf8(word);
+    // text: UTF-8
+    const std::vector<std::string>& climb(std::string_view text) {
         const bool ascii = std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
         if (ascii) {
             lower_.assign(text);
             for (char& c : lower_)
                 if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
         } else {
-            lower_ = utf8(nb::object(word.attr("lower")()));
+            lower_ = utf8(nb::object(nb::str(text.data(), text.size()).attr("lower")()));
         }
         return climber_.climb(text, lower_, *points_);
     }
@@ -54,6 +54,11 @@ class Reader {
 
 struct Index {
     Index(const std::string& ladder, nb::callable kinds) : reader(ladder_named(ladder), std::move(kinds)) {}
+
+    std::int32_t find(std::string_view word) {
+        const std::int32_t known = symbols.words.find(word);
+        return known != text::Interner::absent ? known : symbols.rung(reader.climb(word));
+    }
 
     learners::EmissionSymbols symbols;
     Reader reader;
@@ -81,13 +86,23 @@ void bind_ladder(nb::module_& m) {
             [](Index& self, nb::list types) {
                 std::vector<std::int32_t> out;
                 out.reserve(nb::len(types));
-                for (nb::handle word : types) {
-                    const std::int32_t known = self.symbols.words.find(utf8(word));
-                    out.push_back(known != text::Interner::absent ? known : self.symbols.rung(self.reader.climb(word)));
-                }
+                for (nb::handle word : types) out.push_back(self.find(utf8(word)));
                 return given(std::move(out));
             },
-            nb::arg("types"), "The symbol of each word: its own, or its narrowest known rung.");
+            nb::arg("types"), "The symbol of each word: its own, or its narrowest known rung.")
+        .def(
+            "find_interned",
+            [](Index& self, const text::Interner& types, std::int32_t first) {
+                expect(first >= 0 && first <= types.size(), "expected an id of the types");
+                std::vector<text::HashedString> words;
+                for (std::int32_t id = first; id < types.size(); ++id) words.push_back({types[id], types.hash(id)});
+                std::vector<std::int32_t> out(words.size());
+                self.symbols.words.find_all(words, out.data());
+                for (std::size_t i = 0; i < words.size(); ++i)
+                    if (out[i] == text::Interner::absent) out[i] = self.symbols.rung(self.reader.climb(words[i].text));
+                return given(std::move(out));
+            },
+            nb::arg("types"), nb::arg("first"), "The same of the words of a table from an id on.");
     m.def(
         "ladders",
         [](nb::list types, const std::string& ladder, nb::callable kinds) {
@@ -96,7 +111,7 @@ void bind_ladder(nb::module_& m) {
             std::vector<std::int64_t> ptr{0};
             std::vector<std::int32_t> ids;
             for (nb::handle word : types) {
-                for (const std::string& rung : reader.climb(word)) ids.push_back(rungs.intern(rung));
+                for (const std::string& rung : reader.climb(utf8(word))) ids.push_back(rungs.intern(rung));
                 ptr.push_back(static_cast<std::int64_t>(ids.size()));
             }
             nb::list names;

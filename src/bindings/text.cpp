@@ -12,9 +12,10 @@ namespace chaffinch::bindings {
 
 namespace {
 
-nb::list strings(const text::Interner& table) {
+nb::list strings(const text::Interner& table, std::int32_t first) {
+    expect(first >= 0, "ids begin at 0");
     nb::list out;
-    for (std::int32_t id = 0; id < table.size(); ++id) {
+    for (std::int32_t id = first; id < table.size(); ++id) {
         const std::string_view s = table[id];
         out.append(nb::str(s.data(), s.size()));
     }
@@ -99,7 +100,7 @@ void bind_text(nb::module_& m) {
     nb::class_<text::Interner>(m, "Interner", "Strings to dense int32 ids, in order of first sight.")
         .def(nb::init<>())
         .def("__len__", &text::Interner::size)
-        .def("strings", &strings, "Every string, by id.")
+        .def("strings", &strings, nb::arg("first") = 0, "Every string from an id on, by id.")
         .def("find", &text::Interner::find, nb::arg("string"), "The id of a string, or -1.")
         .def("intern", &text::Interner::intern, nb::arg("string"), "The id of a string, given one now if it has none.")
         .def(

@@ -143,26 +143,18 @@ void bind_token_objects(nb::module_& m) {
         .def("__len__", [](const HeldSentences& self) { return self.rows.ids.size(); })
         .def(
             "columns",
-            [](HeldSentences& self, const std::vector<text::Interner*>& shared) {
-                expect(shared.empty() || shared.size() == self.rows.columns.size(), "expected a table of types per column");
+            [](const HeldSentences& self) {
                 nb::list columns;
-                for (std::size_t k = 0; k < self.rows.columns.size(); ++k) {
-                    const text::TokenObjects::Column& column = self.rows.columns[k];
-                    std::vector<std::int32_t> ids = column.ids;
-                    const std::int32_t known = shared.empty() ? 0 : shared[k]->size();
-                    if (!shared.empty()) text::renumber(column.types, *shared[k], ids);
-                    const text::Interner& table = shared.empty() ? column.types : *shared[k];
-                    nb::list types = strings(static_cast<std::size_t>(table.size() - known),
-                                             [&](std::size_t i) { return table[known + static_cast<std::int32_t>(i)]; });
-                    columns.append(nb::make_tuple(types, given(std::move(ids))));
+                for (const text::TokenObjects::Column& column : self.rows.columns) {
+                    nb::list types = strings(static_cast<std::size_t>(column.types.size()),
+                                             [&](std::size_t i) { return column.types[static_cast<std::int32_t>(i)]; });
+                    columns.append(nb::make_tuple(types, given(std::vector(column.ids))));
                 }
                 return nb::make_tuple(given(std::vector(self.rows.ptr)), columns);
             },
-            nb::arg("shared") = std::vector<text::Interner*>(),
-            nb::sig("def columns(self, shared: list[Interner] = []) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], "
+            nb::sig("def columns(self) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], "
                     "list[tuple[list[str], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]]]"),
-            "Bounds of the sentences int64 [N+1], and types and ids int32 [tokens] of each list that is kept. shared: tables to number "
-            "the types by, one per list, of which only new ones are given.")
+            "Bounds of the sentences int64 [N+1], and types, none if they are shared, and ids int32 [tokens] of each list that is kept.")
         .def(
             "lines",
             [](const HeldSentences& self, const std::vector<std::string>& labels, In<std::int32_t> ids) {
@@ -180,20 +172,23 @@ void bind_token_objects(nb::module_& m) {
     m.def(
         "token_objects",
         [](const nb::bytes& lines, std::string words, std::vector<std::string> others, std::string tags,
-           std::vector<std::size_t> kept) -> nb::object {
+           std::vector<std::size_t> kept, const std::vector<text::Interner*>& shared) -> nb::object {
+            expect(shared.empty() || shared.size() == kept.size(), "expected a table of types per kept list");
             text::TokenKeys keys{std::move(words), std::move(others), std::move(tags), std::move(kept)};
             for (const std::size_t list : keys.kept) expect(list < keys.lists(), "there is no such list");
             std::optional<text::TokenObjects> rows = [&] {
                 Unlocked released;
-                return text::read_token_objects(view(lines), std::move(keys));
+                return text::read_token_objects(view(lines), std::move(keys), shared);
             }();
             if (!rows) return nb::none();
             return nb::cast(HeldSentences{std::move(*rows), nb::borrow(lines)});
         },
         nb::arg("lines"), nb::arg("words"), nb::arg("others"), nb::arg("tags"), nb::arg("kept"),
-        nb::sig("def token_objects(lines: bytes, words: str, others: list[str], tags: str, kept: list[int]) -> TokenObjects | None"),
+        nb::arg("shared") = std::vector<text::Interner*>(),
+        nb::sig("def token_objects(lines: bytes, words: str, others: list[str], tags: str, kept: list[int], shared: list[Interner] = []) "
+                "-> TokenObjects | None"),
         "Sentences of lines of UTF-8, by the keys of their lists; None if one is not plain. tags: '' if there are none; kept: the "
-        "lists that become columns, 0 for the words, then the others, then the tags");
+        "lists that become columns, 0 for the words, then the others, then the tags; shared: tables to number their types by");
 }
 
 } // namespace

@@ -1,13 +1,17 @@
 """CoNLL-style columns: a token per line, a blank line between sentences, ``-DOCSTART-`` between documents."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch import _core
 from chaffinch.corpus.column_names import Picked, picked
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.lines import BOM, Lookahead, decoded, shown
@@ -18,7 +22,7 @@ from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.files import display_name, reading, writing
 from chaffinch.knobs import configured, knob
 from chaffinch.text.document import WORD, Document
-from chaffinch.text.table import Column, TokenTable
+from chaffinch.text.table import Column, SharedTypes, TokenTable
 
 SEEN = 200  # rows that the detection reads
 _TAG = re.compile(rb"[BIOESLUM]-\S+|[^a-z]*[A-Z][^a-z]*|[^\w\s]+")  # B-PER, NN, PRP$, a sign
@@ -62,6 +66,49 @@ def read_table(path: str | Path, **settings: Any) -> TokenTable:
     """The whole file as a token table, directly from its bytes; settings as for :func:`read`."""
     with _opened(path, _options(settings)) as (ahead, rules, columns):
         return table(whole(ahead, rules), columns.names)
+
+
+@dataclass(frozen=True)
+class PlacedColumns:
+    """Sentences of a file, and where their cells are in its bytes.
+
+    table:   the columns that were asked for, the word first   width: the number of all columns
+    places:  int64 [tokens * width * 2], where each cell begins and ends after the first ``skipped`` bytes
+    """
+
+    table: TokenTable
+    width: int
+    places: NDArray[np.int64]
+    skipped: int
+
+    def labelled(self, content: bytes, separator: str, labels: Column) -> bytes:
+        """The lines that :meth:`TokenTable.text` gives of all columns and labels. content: the file's bytes"""
+        spelt, ids = [str(label) for label in labels.types], labels.ids
+        return _core.labelled_rows(
+            content, self.skipped, self.table.ptr, self.places, self.width, separator, spelt, ids
+        )
+
+
+def read_places(
+    path: str | Path,
+    names: Callable[[int], Sequence[str]],
+    wanted: Sequence[str],
+    shared: Callable[[Sequence[str]], Sequence[SharedTypes]],
+) -> PlacedColumns | None:
+    """A file without labels, whose columns are words and others; None if the first column is not the word.
+
+    names: of so many columns   wanted: columns of the table, beside the word   shared: the types of columns, if any
+    """
+    with _opened(path, _options({"label": ""})) as (ahead, rules, columns):
+        width = len(columns.indices)
+        every = names(width)
+        kept = [name for name in every if name == WORD or name in wanted]
+        if columns.indices != tuple(range(width)) or columns.names[0] != WORD or every[0] != WORD:
+            return None
+        indices = tuple(every.index(name) for name in kept)
+        skipped = ahead.dropped
+        block = whole(ahead, replace(rules, kept=indices, marked=columns.indices), shared(kept))
+        return PlacedColumns(table(block, tuple(kept)), width, block.places, skipped)
 
 
 def table(block: SentenceBlock, names: tuple[str, ...]) -> TokenTable:

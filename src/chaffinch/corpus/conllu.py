@@ -106,7 +106,8 @@ def _table(
     taken = list(dict.fromkeys(["form", *names, *label]))
     with reading(path) as stream:
         rules = _rules([CELLS.index(name) + 1 for name in taken], number_rows=True)
-        block = whole(Lookahead(path, stream), replace(rules, marked=marked), shared)
+        ahead = Lookahead(path, stream, at_once=bool(marked))
+        block = whole(ahead, replace(rules, marked=marked), shared)
     found = {name: Column(types, ids) for name, (types, ids) in zip(taken, block.columns, strict=True)}
     columns = {WORD: found["form"]} | {name: found[name] for name in names}
     if label:
@@ -363,9 +364,9 @@ def relabelled(content: bytes, label: str, labels: Column, places: NDArray[np.in
     cells = labelled(label_columns(label), labels.types)
     columns = [cells[name] for name in sorted(cells, key=CELLS.index)]
     text = content.removeprefix(BOM)
-    made = _core.relabelled(text, places, columns, labels.ids)
-    end = b"" if made.endswith((b"\n\n", b"\n\r\n")) else b"\n" if made.endswith(b"\n") else b"\n\n"
-    return content[: len(content) - len(text)] + made + end
+    end = b"" if text.endswith((b"\n\n", b"\n\r\n")) else b"\n" if text.endswith(b"\n") else b"\n\n"
+    made = _core.relabelled(text, places, columns, labels.ids, end)
+    return made if text is content else BOM + made
 
 
 def misc(document: Document) -> list[str]:

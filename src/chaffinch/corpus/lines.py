@@ -115,16 +115,20 @@ def is_sound(content: bytes) -> bool:
 class Lookahead:
     """A stream whose first lines can be read ahead before it is read from the start, chunk by chunk.
 
-    number: of the first line that ``chunks`` will give
+    number:  of the first line that ``chunks`` will give
+    dropped: number of bytes before it
+    at_once: all is read as one chunk, without a copy of a block that is in memory
     """
 
-    def __init__(self, path: str | Path, stream: BinaryIO) -> None:
+    def __init__(self, path: str | Path, stream: BinaryIO, *, at_once: bool = False) -> None:
         self.path = path
         self.number = first_line(path)
         self._stream = stream
-        self._seen = stream.read(CHUNK)
+        self._chunk = -1 if at_once else CHUNK
+        self._seen = stream.read(self._chunk)
         if not self._seen:
             raise empty_file(path)
+        self.dropped = len(BOM) if self._seen.startswith(BOM) else 0
         self._seen = self._seen.removeprefix(BOM)
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
@@ -137,6 +141,7 @@ class Lookahead:
     def next_line(self) -> bytes:
         """Drop the first line."""
         line = next((line for _, line in self.lines()), b"")
+        self.dropped += min(len(line) + 1, len(self._seen))
         self._seen = self._seen[len(line) + 1 :]
         self.number += 1
         return line
@@ -145,7 +150,7 @@ class Lookahead:
         """Everything that was not dropped."""
         yield self._seen
         self._seen = b""
-        while chunk := self._stream.read(CHUNK):
+        while chunk := self._stream.read(self._chunk):
             yield chunk
 
     def _line_end(self, start: int, number: int) -> int | None:
@@ -153,7 +158,7 @@ class Lookahead:
         while (end := self._seen.find(b"\n", start)) < 0:
             if len(self._seen) - start > LONGEST_LINE:
                 raise long_line(self.path, number, self._seen[start:])
-            more = self._stream.read(CHUNK)
+            more = self._stream.read(self._chunk)
             if not more:
                 return len(self._seen) if start < len(self._seen) else None
             self._seen += more

@@ -24,7 +24,7 @@ PARAGRAPHS = ("columns", "conllu", "hmm")
 ROWS = ("csv", "tsv")
 TABLES = ("parquet", "datasets")
 SIZE = 1 << 19  # bytes of a block, if available
-WIDER = {"conllu": 4}  # ten columns: as many tokens in a block need more bytes
+WIDER = {"conllu": 8}  # ten columns: as many tokens in a block need more bytes
 LONGEST_RECORD = 8 * LONGEST_LINE  # bytes
 _TOKEN = re.compile(rb"^(?!#|-DOCSTART-)[ \t]*[^\s]", re.MULTILINE)  # a line that is no comment and no mark
 _LINE_END = re.compile(rb"\n")
@@ -111,6 +111,12 @@ def _cut(
     sign = header_delimiter(header, text)
     size = SIZE * WIDER.get(format, 1)
     while more := read(size):
+        if end := _own_end(more, format):  # one copy of all bytes instead of two
+            block = b"".join([held, memoryview(more)[:end]])
+            held = more[end:]
+            yield block, number
+            number += occurrences(block, "\n")
+            continue
         seen = len(held)
         held += more
         if first and format == "csv":
@@ -139,6 +145,16 @@ def _long_record(path: str | Path, number: int, held: bytes, format: str) -> Dat
         what = f"a quoted cell of this row is not closed {most}"
     start = shown(held.partition(b"\n")[0])
     return fault(path, number, f"{what}: {start}")
+
+
+def _own_end(more: bytes, format: str) -> int:
+    """The end of the last record that ends here, whatever stands before these bytes; 0 if that is not known."""
+    if format in ROWS:
+        return 0
+    end = _last_end(more, format, b"")
+    if format in PARAGRAPHS and end and not _TOKEN.search(more, more.find(b"\n") + 1, end):
+        return 0  # the token may be the rest of a comment
+    return end
 
 
 def _last_end(held: bytes, format: str, sign: bytes, seen: int = 0) -> int:

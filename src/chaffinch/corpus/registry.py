@@ -254,9 +254,8 @@ def _telling(
 def with_extension(path: str | Path) -> list[Format]:
     """The formats that a file name suggests, the longest extension first."""
     name = without_packing(Path(path).name)
-    matches = [
-        (len(e), f) for f in FORMATS.values() for e in f.extensions if name.endswith(e) and name != STDIO
-    ]
+    suggested = [f for f in FORMATS.values() if name.endswith(f.extensions) and name != STDIO]
+    matches = [(len(e), f) for f in suggested for e in f.extensions if name.endswith(e)]
     longest = max((length for length, _ in matches), default=0)
     return [f for length, f in matches if length == longest]
 

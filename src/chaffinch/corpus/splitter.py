@@ -125,10 +125,10 @@ def _after_blank_line(chunk: bytes, line: int) -> tuple[bytes, int, bool]:
 
 def whole(ahead: Lookahead, rules: RowRules, shared: Sequence[SharedTypes] = ()) -> SentenceBlock:
     """All sentences in one block, without remarks. shared: the types of each kept column, which may grow"""
-    text = _column_text(rules, ahead.number, remarks=False)
+    text = _column_text(rules, ahead.number, remarks=False, shared=shared)
     if not (all(text.feed(chunk) for chunk in ahead.chunks()) and text.finish()):
         raise _error(ahead.path, text, rules)
-    block = SentenceBlock(*text.take([types.interner for types in shared]))
+    block = SentenceBlock(*text.take())
     if not len(block.lines):
         raise no_sentence(ahead.path)
     return replace(block, columns=with_shared(block.columns, shared)) if shared else block
@@ -137,9 +137,7 @@ def whole(ahead: Lookahead, rules: RowRules, shared: Sequence[SharedTypes] = ())
 def with_shared(
     columns: Sequence[tuple[list[str], NDArray[np.int32]]], shared: Sequence[SharedTypes]
 ) -> list[tuple[list[str], NDArray[np.int32]]]:
-    """Columns of new types and ids, with all types."""
-    for types, (new, _) in zip(shared, columns, strict=True):
-        types.extend(new)
+    """Columns whose ids are those of shared types, with these types."""
     return [(types, ids) for types, (_, ids) in zip(shared, columns, strict=True)]
 
 
@@ -148,7 +146,9 @@ def no_sentence(path: str | Path) -> DataError:
     return DataError(f"{display_name(path)}: holds no sentence")
 
 
-def _column_text(rules: RowRules, line: int, *, remarks: bool = True) -> ColumnText:
+def _column_text(
+    rules: RowRules, line: int, *, remarks: bool = True, shared: Sequence[SharedTypes] = ()
+) -> ColumnText:
     return ColumnText(
         split=rules.split,
         separator=rules.separator,
@@ -163,6 +163,7 @@ def _column_text(rules: RowRules, line: int, *, remarks: bool = True) -> ColumnT
         line=line,
         remarks=remarks,
         marked=rules.marked,
+        shared=[types.interner for types in shared],
     )
 
 

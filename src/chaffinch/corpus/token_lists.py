@@ -155,11 +155,12 @@ def read_objects(
     words, tags, others = found
     names = (WORD, *others, *(() if tags is None else (LABEL,)))
     kept = [i for i, name in enumerate(names) if columns is None or name == WORD or name in columns]
-    rows = _core.token_objects(content, words, others, tags or "", kept)
+    types = shared([names[i] for i in kept])
+    interners = [one.interner for one in types]
+    rows = _core.token_objects(content, words, others, tags or "", kept, interners)
     if rows is None or not len(rows):
         return None
-    types = shared([names[i] for i in kept])
-    ptr, made = rows.columns([one.interner for one in types])
+    ptr, made = rows.columns()
     made = with_shared(made, types) if types else made
     table = TokenTable(ptr, {names[i]: Column(*column) for i, column in zip(kept, made, strict=True)})
     return SentenceObjects(rows, names, table)

@@ -22,7 +22,7 @@ from chaffinch.text.columns import SentenceFunction, is_registered
 from chaffinch.text.document import WORD
 from chaffinch.text.gazetteers import Gazetteers
 from chaffinch.text.stretch import STRETCH, document_groups, natural_stretch
-from chaffinch.text.table import Column, SharedTypes, TokenTable
+from chaffinch.text.table import Column, SharedTypes, TokenTable, up_to_date
 
 Strings = Sequence[Sequence[str | None]]
 
@@ -426,7 +426,7 @@ def _columns(table: TokenTable, plan: Plan) -> list[tuple[list[str], NDArray[np.
     for name in plan.sources:
         if name not in columns:
             raise _missing_column(name, list(columns))
-    return [(columns[name].types, columns[name].ids) for name in plan.sources]
+    return [(up_to_date(columns[name].types), columns[name].ids) for name in plan.sources]
 
 
 def _vocabulary(engine: _core.FeatureEngine, plan: Plan, shared: Sequence[SharedTypes]) -> _core.Vocabulary:

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch._core import EmissionSymbols, ladders
+from chaffinch._core import EmissionSymbols, Interner, ladders
 from chaffinch.text.columns import code_point_kinds
 
 LADDERS = ("one", "classes", "suffix")
@@ -38,6 +38,10 @@ class Symbols:
     def of(self, types: list[str]) -> NDArray[np.int32]:
         """The symbol of each word type."""
         return self._index.find(types)
+
+    def of_interned(self, types: Interner, first: int) -> NDArray[np.int32]:
+        """The symbol of each word type of a table, from an id on."""
+        return self._index.find_interned(types, first)
 
     @cached_property
     def _index(self) -> EmissionSymbols:

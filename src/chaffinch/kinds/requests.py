@@ -77,7 +77,7 @@ class BlockLayout:
 
     def shared(self, names: Sequence[str]) -> list[SharedTypes]:
         """The types of these columns so far; all begin anew if there are many."""
-        if any(len(types) > MOST_TYPES for types in self.types.values()):
+        if any(len(types.interner) > MOST_TYPES for types in self.types.values()):
             self.types.clear()
         return [self.types.setdefault(name, SharedTypes()) for name in names]
 

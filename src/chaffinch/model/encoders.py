@@ -189,8 +189,9 @@ class SymbolEncoder:
         """One symbol per token: looked up once per word type, then gathered."""
         words = table.columns[WORD]
         types, symbols = words.types, self.symbols
-        found = types.of_each(symbols, symbols.of) if isinstance(types, SharedTypes) else symbols.of(types)
-        return OnePerToken(found[words.ids])
+        if isinstance(types, SharedTypes):
+            return OnePerToken(types.of_each(symbols, symbols.of_interned)[words.ids])
+        return OnePerToken(symbols.of(types)[words.ids])
 
     def names(self, ids: NDArray[np.int32]) -> list[str]:
         """Words unchanged, rungs in angle brackets."""

@@ -28,19 +28,21 @@ class Column:
 
     def strings(self) -> list[str]:
         """One string per token."""
-        types = self.types
+        types = up_to_date(self.types)
         return [types[i] for i in self.ids.tolist()]
 
 
 class SharedTypes(list[str]):
     """The types of a column that the tables of many blocks share: they grow, and encoders keep what they know of them.
 
-    interner: the same strings, by which the core numbers those of further blocks
+    interner: the same strings, by which the core numbers those of further blocks; :func:`up_to_date` makes strings of
+              them, if they are needed
     kept:     what an encoder knows, by the id of the object that it is held for, and that object
 
     >>> types = SharedTypes()
-    >>> types.extend(["a", "tea"])
-    >>> def lengths(words): return np.array([len(word) for word in words], np.int32)
+    >>> _ = types.interner.intern_nested([["a", "tea"]])
+    >>> types.grow()
+    >>> def lengths(words, first): return np.array([len(word) for word in words.strings(first)], np.int32)
     >>> types.of_each(lengths, lengths).tolist()
     [1, 3]
     """
@@ -50,13 +52,26 @@ class SharedTypes(list[str]):
         self.interner = Interner()
         self.kept: dict[int, tuple[object, Any]] = {}
 
-    def of_each(self, owner: object, found: Callable[[list[str]], NDArray[np.int32]]) -> NDArray[np.int32]:
-        """What a function finds for each type: int32 [types]; it is asked for new types alone."""
+    def grow(self) -> None:
+        """Make strings of what the core has numbered since the last call."""
+        self.extend(self.interner.strings(len(self)))
+
+    def of_each(
+        self, owner: object, found: Callable[[Interner, int], NDArray[np.int32]]
+    ) -> NDArray[np.int32]:
+        """What a function finds for each type: int32 [types]; it is asked for types from an id on, which are new."""
         known = self.kept.get(id(owner), (owner, np.zeros(0, np.int32)))[1]
-        if len(known) < len(self):
-            known = np.concatenate([known, found(self[len(known) :])])
+        if len(known) < len(self.interner):
+            known = np.concatenate([known, found(self.interner, len(known))])
             self.kept[id(owner)] = owner, known
         return np.asarray(known)
+
+
+def up_to_date(types: list[str]) -> list[str]:
+    """The types of a column, if they are shared with all that the core has numbered."""
+    if isinstance(types, SharedTypes):
+        types.grow()
+    return types
 
 
 _ROW_TYPES = frozenset((list, tuple))  # types of sentences with a length
@@ -300,7 +315,8 @@ class TokenTable:
         b'a X\\nb X\\n\\nc X\\n\\n'
         """
         columns = [*self.columns.values(), *further]
-        return joined_columns(self.ptr, [c.types for c in columns], [c.ids for c in columns], separator)
+        types = [up_to_date(c.types) for c in columns]
+        return joined_columns(self.ptr, types, [c.ids for c in columns], separator)
 
     def _attributes_of(self, sentences: NDArray[np.int64]) -> Attributes | None:
         return None if self.attributes is None else self.attributes.of_sentences(sentences, self.ptr)

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -25,6 +24,11 @@ bool is_number_like(std::string_view s) {
     return !s.empty() && s.find_first_not_of("0123456789-.") == std::string_view::npos;
 }
 
+// Room for more items, without a copy for each time that there are twice as many.
+template <class Item> void make_room(std::vector<Item>& items, std::size_t more) {
+    if (items.capacity() - items.size() < more) items.reserve(std::max(items.size() + more, 2 * items.capacity()));
+}
+
 // The length of the well-formed sequence at p that begins with a byte >= 0x80, or 0.
 std::size_t sequence_length(const unsigned char* p, std::size_t n) {
     const auto continues = [&](std::size_t i) { return i < n && (p[i] & 0xC0) == 0x80; };
@@ -44,62 +48,20 @@ std::size_t sequence_length(const unsigned char* p, std::size_t n) {
     return 0;
 }
 
-// Bytes of a word of eight that are ``sign``, as their highest bits.
-std::uint64_t equal_bytes(std::uint64_t word, char sign) {
-    constexpr std::uint64_t ones = 0x0101010101010101ULL, low = 0x7F7F7F7F7F7F7F7FULL;
-    word ^= ones * static_cast<unsigned char>(sign);
-    return ~(((word & low) + low) | word | low);
-}
-
-struct CutLine {
-    std::size_t end;   // where its line feed is
-    std::size_t found; // the number of its cells
-};
-
-// Cuts the line at ``start`` at every sign: the first cells, as many as there is room for, and the number of all. Cells are
-// short, so eight bytes at a time beat a search for each. lines: ends with a line feed
-CutLine cut(std::string_view lines, std::size_t start, char sign, std::span<std::string_view> cells) {
-    std::size_t found = 0, at = start;
-    const auto end_cell = [&](std::size_t end) {
-        cells[found++] = lines.substr(start, end - start);
-        start = end + 1;
-    };
-    if constexpr (std::endian::native == std::endian::little) {
-        for (; at + 8 <= lines.size(); at += 8) {
-            std::uint64_t word;
-            std::memcpy(&word, lines.data() + at, 8);
-            const std::uint64_t feeds = equal_bytes(word, '\n');
-            std::uint64_t signs = equal_bytes(word, sign) & (feeds - 1) & ~feeds; // those before the first line feed
-            for (; signs != 0 && found < cells.size(); signs &= signs - 1)
-                end_cell(at + static_cast<std::size_t>(std::countr_zero(signs)) / 8);
-            found += ((signs >> 7) * 0x0101010101010101ULL) >> 56;
-            if (feeds != 0) {
-                at += static_cast<std::size_t>(std::countr_zero(feeds)) / 8;
-                break;
-            }
-        }
-    }
-    for (; lines[at] != '\n'; ++at)
-        if (lines[at] == sign) {
-            if (found < cells.size())
-                end_cell(at);
-            else
-                ++found;
-        }
-    if (found < cells.size()) cells[found] = lines.substr(start, at - start - (at > start && lines[at - 1] == '\r'));
-    return {at, found + 1};
-}
-
 } // namespace
 
-ColumnText::ColumnText(ColumnRules rules, std::int64_t line)
-    : rules_(std::move(rules)), slots_(rules_.columns, -1), cells_(rules_.columns), line_(line) {
-    for (std::size_t k = 0; k < rules_.kept.size(); ++k) slots_[rules_.kept[k]] = static_cast<std::int32_t>(k);
+ColumnText::ColumnText(ColumnRules rules, std::int64_t line, std::vector<Interner*> shared)
+    : rules_(std::move(rules)), shared_(std::move(shared)), numbers_(rules_.kept.size()), cells_(rules_.columns), line_(line) {
     block_.columns.resize(rules_.kept.size());
     std::int32_t last = rules_.word;
     for (const std::int32_t c : rules_.kept) last = std::max(last, c);
     for (const std::int32_t c : rules_.marked) last = std::max(last, c);
     needed_ = static_cast<std::size_t>(last) + 1;
+    cuts_ = rules_.split == Split::spaces ||
+            (rules_.split == Split::separator && rules_.separator.size() == 1 && rules_.separator[0] != '\r');
+    for (const char c : {' ', '\t', '\n', '\r'}) odd_[static_cast<unsigned char>(c)] = true;
+    for (const std::string* start : {&rules_.comment, &rules_.group})
+        if (!start->empty()) odd_[static_cast<unsigned char>(start->front())] = true;
 }
 
 bool ColumnText::feed(std::string_view bytes) {
@@ -144,7 +106,8 @@ SentenceBlock ColumnText::take() {
     for (std::size_t k = 0; k < block_.columns.size(); ++k) {
         SentenceBlock::Column& from = block_.columns[k];
         SentenceBlock::Column& to = rest.columns[k];
-        for (std::int64_t t = done; t < tokens_; ++t) to.ids.push_back(to.types.intern(from.types[from.ids[t]]));
+        for (std::int64_t t = done; t < tokens_; ++t)
+            to.ids.push_back(shared_.empty() ? to.types.intern(from.types[from.ids[t]]) : from.ids[t]);
         from.ids.resize(done);
     }
     const auto open_places = block_.places.begin() + done * static_cast<std::int64_t>(2 * rules_.marked.size());
@@ -159,31 +122,37 @@ SentenceBlock ColumnText::take() {
 
 // `block` is whole lines, each with its newline.
 bool ColumnText::read_lines(std::string_view block) {
-    const std::size_t sound = sound_prefix(block);
-    const bool returns = block.find('\r') != std::string_view::npos;
-    const bool cuts = rules_.split == Split::separator && rules_.separator.size() == 1 && rules_.separator[0] != '\r';
-    lines_ = block.data();
-    for (std::size_t start = 0; start < block.size();) {
-        std::size_t end;
-        if (cuts) {
-            const CutLine line = cut(block, start, rules_.separator[0], std::span(cells_).first(needed_));
-            end = line.end;
-            found_ = line.found;
-        } else {
-            end = block.find('\n', start);
+    if (block.empty()) return true;
+    lines_ = block;
+    const bool sound = read_each();
+    for (std::size_t k = 0; k < numbers_.size(); ++k) numbers_[k].finish(types(k), block_.columns[k].ids);
+    read_ += static_cast<std::int64_t>(block.size());
+    return sound;
+}
+
+bool ColumnText::read_each() {
+    const std::size_t sound = sound_prefix(lines_);
+    const bool returns = lines_.find('\r') != std::string_view::npos;
+    const bool plain = sound == lines_.size() && !returns && static_cast<std::int64_t>(sound) <= rules_.longest;
+    const bool spaces = rules_.split == Split::spaces;
+    if (cuts_) {
+        marks_.mark(lines_, spaces ? ' ' : rules_.separator[0], spaces ? '\t' : rules_.separator[0]);
+        for (SentenceBlock::Column& column : block_.columns) make_room(column.ids, marks_.count());
+        make_room(block_.places, 2 * rules_.marked.size() * marks_.count());
+    }
+    for (std::size_t start = 0; start < lines_.size(); ++line_) {
+        const std::size_t end = cuts_ ? marks_.line_end(start) : lines_.find('\n', start);
+        std::string_view line(lines_.data() + start, end - start);
+        if (!plain) {
+            if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+            if (static_cast<std::int64_t>(line.size()) > rules_.longest) return fail(ColumnFault::Kind::long_line, line);
+            if (end > sound) return fail(lines_[sound] ? ColumnFault::Kind::utf8 : ColumnFault::Kind::nul, line);
+            if (returns && line.find('\r') != std::string_view::npos) return fail(ColumnFault::Kind::carriage_return, line);
         }
-        std::string_view line = block.substr(start, end - start);
-        if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-        if (static_cast<std::int64_t>(line.size()) > rules_.longest)
-            return fail(ColumnFault::Kind::long_line, line);
-        if (end > sound) return fail(block[sound] ? ColumnFault::Kind::utf8 : ColumnFault::Kind::nul, line);
-        if (returns && line.find('\r') != std::string_view::npos)
-            return fail(ColumnFault::Kind::carriage_return, line);
-        if (!read_line(line)) return false;
-        ++line_;
+        const bool odd = odd_[static_cast<unsigned char>(lines_[start])];
+        if (!(odd ? read_line(line) : read_token(line))) return false;
         start = end + 1;
     }
-    read_ += static_cast<std::int64_t>(block.size());
     return true;
 }
 
@@ -201,11 +170,22 @@ bool ColumnText::read_line(std::string_view line) {
         remark(line);
         return true;
     }
-    if (tokens_ == block_.ptr.back()) first_line_ = line_;
-    return found_ > 0 ? add(line, found_) : split(line);
+    return read_token(line);
 }
 
-bool ColumnText::split(std::string_view line) {
+bool ColumnText::read_token(std::string_view line) {
+    if (tokens_ == block_.ptr.back()) first_line_ = line_;
+    return add(line, cuts_ ? cut(line) : split(line));
+}
+
+// The cells of a line, and the number of them.
+std::size_t ColumnText::cut(std::string_view line) {
+    const auto start = static_cast<std::size_t>(line.data() - lines_.data()), end = start + line.size();
+    if (rules_.split == Split::spaces && marks_.has_runs(start, end)) return split(line);
+    return marks_.cut(start, end, std::span(cells_).first(needed_));
+}
+
+std::size_t ColumnText::split(std::string_view line) {
     const auto columns = static_cast<std::size_t>(rules_.columns);
     std::size_t found = 0;
     const auto cell = [&](std::string_view s) {
@@ -238,7 +218,7 @@ bool ColumnText::split(std::string_view line) {
         break;
     case Split::whole: cell(rest); break;
     }
-    return add(line, found);
+    return found;
 }
 
 // Adds the token whose cells were found.
@@ -253,15 +233,13 @@ bool ColumnText::add(std::string_view line, std::size_t found) {
     if (rules_.number_rows && !is_number(cells_[0]))
         return is_number_like(cells_[0]) || fail(ColumnFault::Kind::row_number, line);
     if (cells_[rules_.word].empty()) return fail(ColumnFault::Kind::empty_word, line);
-    for (std::size_t c = 0; c < needed_; ++c)
-        if (slots_[c] >= 0) {
-            SentenceBlock::Column& column = block_.columns[slots_[c]];
-            column.ids.push_back(column.types.intern(cells_[c]));
-        }
+    for (std::size_t k = 0; k < numbers_.size(); ++k)
+        numbers_[k].add(cells_[rules_.kept[k]], lines_, types(k), block_.columns[k].ids);
     for (const std::int32_t c : rules_.marked) {
-        const std::int64_t begin = read_ + (cells_[c].data() - lines_);
+        const std::string_view cell = cells_[static_cast<std::size_t>(c)];
+        const std::int64_t begin = read_ + (cell.data() - lines_.data());
         block_.places.push_back(begin);
-        block_.places.push_back(begin + static_cast<std::int64_t>(cells_[c].size()));
+        block_.places.push_back(begin + static_cast<std::int64_t>(cell.size()));
     }
     ++tokens_;
     return true;
@@ -307,15 +285,20 @@ std::size_t occurrences(std::string_view bytes, char sign) {
 std::size_t sound_prefix(std::string_view bytes) {
     const auto* p = reinterpret_cast<const unsigned char*>(bytes.data());
     const std::size_t n = bytes.size();
+    // Bytes in 0x01 .. 0x7F: none of eight has its high bit, nor gains it when 1 is taken away.
+    const auto odd = [&](std::size_t at) {
+        std::uint64_t word;
+        std::memcpy(&word, p + at, 8);
+        return (word | (word - 0x0101010101010101ULL)) & 0x8080808080808080ULL;
+    };
     for (std::size_t i = 0; i < n;) {
-        // Eight bytes in 0x01 .. 0x7F: none has its high bit, nor gains it when 1 is taken away.
-        if (i + 8 <= n) {
-            std::uint64_t word;
-            std::memcpy(&word, p + i, 8);
-            if (((word | (word - 0x0101010101010101ULL)) & 0x8080808080808080ULL) == 0) {
-                i += 8;
-                continue;
-            }
+        if (i + 32 <= n && (odd(i) | odd(i + 8) | odd(i + 16) | odd(i + 24)) == 0) {
+            i += 32;
+            continue;
+        }
+        if (i + 8 <= n && odd(i) == 0) {
+            i += 8;
+            continue;
         }
         if (p[i] == 0) return i;
         if (p[i] < 0x80) {

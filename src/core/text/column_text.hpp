@@ -2,8 +2,11 @@
 // format: tables for training and documents for reading both come from here, in chunks.
 #pragma once
 
+#include "cell_numbers.hpp"
 #include "interner.hpp"
+#include "line_marks.hpp"
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -46,7 +49,7 @@ struct ColumnFault {
 // Sentences that are complete: columns[k] holds the strings of the cell kept[k].
 struct SentenceBlock {
     struct Column {
-        Interner types;
+        Interner types;                // empty if the tables of types are the caller's
         std::vector<std::int32_t> ids; // [tokens]
     };
     std::vector<Column> columns;
@@ -60,14 +63,15 @@ struct SentenceBlock {
 
 class ColumnText {
   public:
-    // `line` is the number of the first line that will be fed.
-    explicit ColumnText(ColumnRules rules, std::int64_t line = 1);
+    // `line` is the number of the first line that will be fed. shared: tables that number the strings of each kept cell, also of
+    // sentences that a fault follows; none: each block has its own
+    explicit ColumnText(ColumnRules rules, std::int64_t line = 1, std::vector<Interner*> shared = {});
 
     // Reads on; false once there is a fault.
     bool feed(std::string_view bytes);
     // The end of the input closes the last line and the last sentence.
     bool finish();
-    // The sentences completed since the last call, with types of their own.
+    // The sentences completed since the last call.
     SentenceBlock take();
 
     const ColumnFault& fault() const { return fault_; }
@@ -75,26 +79,33 @@ class ColumnText {
 
   private:
     bool read_lines(std::string_view block);
+    bool read_each();
     bool read_line(std::string_view line);
-    bool split(std::string_view line);
+    bool read_token(std::string_view line);
+    std::size_t cut(std::string_view line);
+    std::size_t split(std::string_view line);
     bool add(std::string_view line, std::size_t found);
+    Interner& types(std::size_t k) { return shared_.empty() ? block_.columns[k].types : *shared_[k]; }
     bool starts_group(std::string_view line) const;
     void remark(std::string_view line);
     void end_sentence();
     bool fail(ColumnFault::Kind kind, std::string_view line, std::int32_t found = 0);
 
     ColumnRules rules_;
-    std::vector<std::int32_t> slots_;     // [columns] where a cell is kept, or -1
+    std::vector<Interner*> shared_;       // [kept] or none
+    std::vector<CellNumbers> numbers_;    // [kept]
     std::vector<std::string_view> cells_; // [columns] of the line at hand
     std::size_t needed_;                  // first cells up to the last that is kept or marked
-    std::size_t found_ = 0;               // cells of the line at hand, if they were cut when its end was searched
+    bool cuts_;                           // separators are single bytes: LineMarks finds cells
+    std::array<bool, 256> odd_{};         // first bytes of lines that may be blank or a remark
+    LineMarks marks_;                     // of the lines at hand
     std::string pending_;                 // an incomplete line
     SentenceBlock block_;                 // complete sentences, then the tokens of the one being read
     std::int64_t tokens_ = 0;             // rows in block_
     std::int64_t line_;                   // number of the next line
     std::int64_t first_line_ = 0;         // of the sentence being read
     std::int64_t read_ = 0;               // bytes of all lines read before those at hand
-    const char* lines_ = nullptr;         // the lines at hand
+    std::string_view lines_;              // the lines at hand
     std::int32_t group_ = 0;
     ColumnFault fault_;
 };

@@ -35,6 +35,12 @@ void Interner::find_all(std::span<const HashedString> strings, std::int32_t* out
     }
 }
 
+void Interner::intern_all(std::span<const HashedString> strings, std::int32_t* out) {
+    find_all(strings, out);
+    for (std::size_t i = 0; i < strings.size(); ++i)
+        if (out[i] == absent) out[i] = intern_padded(strings[i].text, strings[i].hash);
+}
+
 std::int32_t Interner::intern_hashed(std::string_view s, std::uint64_t hash) {
     const std::size_t at = slot_of(hash, [&](std::string_view other) { return same_bytes(other, s); });
     return slots_[at].id != absent ? slots_[at].id : added(s, hash, at);
@@ -60,17 +66,6 @@ void Interner::grow() {
         while (slots_[i].id != absent) i = (i + 1) & mask;
         slots_[i] = {tag_of(hashes_[id]), id};
     }
-}
-
-void renumber(const Interner& own, Interner& shared, std::span<std::int32_t> ids) {
-    constexpr std::int32_t ahead = 8; // slots of a large table that are loaded before they are read
-    std::vector<std::int32_t> id_of(static_cast<std::size_t>(own.size()));
-    for (std::int32_t id = 0; id < std::min(ahead, own.size()); ++id) shared.prefetch(own.hash(id));
-    for (std::int32_t id = 0; id < own.size(); ++id) {
-        if (id + ahead < own.size()) shared.prefetch(own.hash(id + ahead));
-        id_of[static_cast<std::size_t>(id)] = shared.intern_padded(own[id], own.hash(id));
-    }
-    for (std::int32_t& id : ids) id = id_of[static_cast<std::size_t>(id)];
 }
 
 } // namespace chaffinch::text

@@ -133,6 +133,9 @@ class Interner {
         return slots_[at].id != absent ? slots_[at].id : added(s, hash, at);
     }
 
+    // out[i] = intern_padded(strings[i]), as find_all finds them.
+    void intern_all(std::span<const HashedString> strings, std::int32_t* out);
+
   private:
     // Part of the hash sits beside the id, so that a probe seldom has to look at another string.
     struct Slot {
@@ -157,8 +160,5 @@ class Interner {
     std::vector<char> bytes_;           // all strings, end to end, and the padding
     std::vector<std::int64_t> starts_;  // [types+1] bounds into bytes_
 };
-
-// Ids of the strings of one table as ids of the same strings in another, which gets those that it lacks.
-void renumber(const Interner& own, Interner& shared, std::span<std::int32_t> ids);
 
 } // namespace chaffinch::text

@@ -141,12 +141,21 @@ bool JsonReader::strings(std::string_view& spelt, std::vector<std::string_view>&
     bool same = skip_space() == 0; // as Python spells it
     if (!skip(']')) {
         for (bool more = true; more;) {
-            const char* begin = text_.data() + at_;
-            JsonValue item;
-            if (!value(item) || item.text.empty() || item.kind == JsonValue::Kind::list || item.kind == JsonValue::Kind::object)
-                return false;
-            items.push_back(item.text);
-            same = same && item.kind == JsonValue::Kind::string && item.json.data() == begin;
+            const std::size_t begin = at_ + 1, end = next() == '"' ? special(text_, begin) : begin;
+            if (end > begin && end < text_.size() && text_[end] == '"') { // most items: no escape, not empty
+                items.emplace_back(text_.data() + begin, end - begin);
+                at_ = end + 1;
+                if (text_.size() - at_ > 2 && std::memcmp(text_.data() + at_, ", \"", 3) == 0) {
+                    at_ += 2;
+                    continue;
+                }
+            } else {
+                JsonValue item;
+                if (!value(item) || item.text.empty() || item.kind == JsonValue::Kind::list || item.kind == JsonValue::Kind::object)
+                    return false;
+                items.push_back(item.text);
+                same = same && item.kind == JsonValue::Kind::string && item.json.data() + 1 == text_.data() + begin;
+            }
             same = skip_space() == 0 && same;
             more = skip(',');
             const bool space = next() == ' ';

@@ -1,6 +1,6 @@
 #include "token_objects.hpp"
 
-#include "column_text.hpp"
+#include "cell_numbers.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -14,8 +14,10 @@ constexpr std::string_view tokens_name = "tokens", tags_name = "tags", id_name =
 // Reads the lines one by one into the rows; the vectors are kept between them.
 class TokenObjectReader {
   public:
-    TokenObjectReader(TokenObjects& rows) : rows_(rows), cells_(rows.keys.lists()), spelt_(cells_.size()) {
-        rows_.columns.resize(rows_.keys.kept.size());
+    TokenObjectReader(TokenObjects& rows, std::string_view lines, std::span<Interner* const> shared)
+        : rows_(rows), lines_(lines), shared_(shared), cells_(rows.keys.lists()), spelt_(cells_.size()),
+          numbers_(rows.keys.kept.size()) {
+        rows_.columns.resize(numbers_.size());
     }
 
     bool add(JsonReader& reader) {
@@ -46,7 +48,8 @@ class TokenObjectReader {
         if (!std::ranges::all_of(cells_, [&](const auto& cells) { return cells.size() == T; })) return false;
         for (std::size_t k = 0; k < rows_.columns.size(); ++k) {
             TokenObjects::Column& column = rows_.columns[k];
-            for (const std::string_view cell : cells_[rows_.keys.kept[k]]) column.ids.push_back(column.types.intern(cell));
+            for (const std::string_view cell : cells_[rows_.keys.kept[k]])
+                numbers_[k].add(cell, lines_, types(k), column.ids);
         }
         rows_.lists.insert(rows_.lists.end(), spelt_.begin(), spelt_.end());
         rows_.ptr.push_back(rows_.ptr.back() + static_cast<std::int64_t>(T));
@@ -55,7 +58,13 @@ class TokenObjectReader {
         return true;
     }
 
+    void finish() {
+        for (std::size_t k = 0; k < numbers_.size(); ++k) numbers_[k].finish(types(k), rows_.columns[k].ids);
+    }
+
   private:
+    Interner& types(std::size_t k) { return shared_.empty() ? rows_.columns[k].types : *shared_[k]; }
+
     // Which list has this key; L if it is no list.
     std::size_t list_named(std::string_view key) const {
         const TokenKeys& keys = rows_.keys;
@@ -66,18 +75,22 @@ class TokenObjectReader {
     }
 
     TokenObjects& rows_;
+    std::string_view lines_;
+    std::span<Interner* const> shared_;
     std::vector<std::vector<std::string_view>> cells_; // [L]
     std::vector<std::string_view> spelt_;              // [L]
+    std::vector<CellNumbers> numbers_;                 // [kept]
 };
 
 } // namespace
 
-std::optional<TokenObjects> read_token_objects(std::string_view lines, TokenKeys keys) {
+std::optional<TokenObjects> read_token_objects(std::string_view lines, TokenKeys keys, std::span<Interner* const> shared) {
     TokenObjects rows;
     rows.keys = std::move(keys);
-    TokenObjectReader objects(rows);
+    TokenObjectReader objects(rows, lines, shared);
     JsonReader reader(rows.made);
     if (!reader.each_line(lines, [&] { return objects.add(reader); })) return std::nullopt;
+    objects.finish();
     return rows;
 }
 
@@ -88,6 +101,8 @@ std::string labelled_lines(const TokenObjects& rows, std::span<const std::string
         append_json(names.emplace_back(", "), other);
         names.back().append(": ");
     }
+    std::vector<std::string> further; // labels after the first of a sentence
+    for (const std::string& label : labels) further.push_back(", " + label);
     std::size_t size = 64 * N;
     for (const std::string_view list : rows.lists) size += list.size();
     std::string out;
@@ -100,10 +115,9 @@ std::string labelled_lines(const TokenObjects& rows, std::span<const std::string
         out.append("\"tokens\": ").append(lists[0]);
         for (std::size_t l = 0; l < names.size(); ++l) out.append(names[l]).append(lists[1 + l]);
         out.append(", \"tags\": [");
-        for (std::int64_t t = rows.ptr[row]; t < rows.ptr[row + 1]; ++t) {
-            if (t > rows.ptr[row]) out.append(", ");
-            out.append(labels[static_cast<std::size_t>(ids[static_cast<std::size_t>(t)])]);
-        }
+        const auto first = static_cast<std::size_t>(rows.ptr[row]), end = static_cast<std::size_t>(rows.ptr[row + 1]);
+        if (first < end) out.append(labels[static_cast<std::size_t>(ids[first])]);
+        for (std::size_t t = first + 1; t < end; ++t) out.append(further[static_cast<std::size_t>(ids[t])]);
         out.push_back(']');
         for (; field < rows.ends[row]; ++field)
             out.append(", ").append(rows.fields[field].key.json).append(": ").append(rows.fields[field].value.json);

@@ -30,7 +30,7 @@ struct TokenKeys {
 // Objects by row, views of the lines or of ``made``.
 struct TokenObjects {
     struct Column {
-        Interner types;
+        Interner types;                // empty if the tables of types are the caller's
         std::vector<std::int32_t> ids; // [tokens]
     };
     TokenKeys keys;
@@ -45,8 +45,9 @@ struct TokenObjects {
 
 // The objects of lines of UTF-8 without NUL; blank lines are no rows. Nothing if a line has something that JsonReader does not
 // know, no list of words, an empty word or cell, lists of different lengths, an id that is neither a string nor a whole number, a
-// field with the name of a list that is written, or a carriage return that ends no line.
-std::optional<TokenObjects> read_token_objects(std::string_view lines, TokenKeys keys);
+// field with the name of a list that is written, or a carriage return that ends no line. shared: tables that number the strings of
+// each kept list, also if there is nothing; none: the objects have their own
+std::optional<TokenObjects> read_token_objects(std::string_view lines, TokenKeys keys, std::span<Interner* const> shared = {});
 
 // The rows as lines of id, tokens, further lists, tags and fields. labels: spelt as JSON, by id; ids: [tokens]
 std::string labelled_lines(const TokenObjects& rows, std::span<const std::string> labels, std::span<const std::int32_t> ids);

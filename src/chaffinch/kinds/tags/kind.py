@@ -26,7 +26,7 @@ from chaffinch.kinds.corpora import Corpus, taken
 from chaffinch.kinds.kind import Contents, Kind
 from chaffinch.kinds.needs import Needs
 from chaffinch.kinds.requests import ExplainRequest, PredictRequest, TrainRequest
-from chaffinch.kinds.tags.block_answers import label_objects, relabel_conllu
+from chaffinch.kinds.tags.block_answers import label_rows, relabel_conllu
 from chaffinch.kinds.tags.cached import fit_cached_sentences, needs_of_sentences
 from chaffinch.kinds.tags.contents import tagger_contents
 from chaffinch.kinds.tags.output import (
@@ -296,7 +296,7 @@ class TagKind(Kind, TokenLabels):
         if asked.rules is not None:
             model = self.ruled(model, asked.rules)
         as_conllu = is_conllu(asked.output, asked.to_format) and not (asked.json or asked.steps)
-        in_bytes = relabel_conllu if as_conllu else label_objects
+        in_bytes = relabel_conllu if as_conllu else label_rows
         if asked.layout is not None and is_plain(asked) and in_bytes(model, asked):
             return
         table, documents = input_table(asked, model, whole=as_conllu)

@@ -1,6 +1,6 @@
 """Sentences of files and of typed words: with tags from spans, with weights, or to be tagged."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -102,12 +102,20 @@ def input_table(asked: PredictRequest, tagger: Tagger, *, whole: bool) -> tuple[
             return TokenTable.from_lists({name: [] for name in known}), []
         documents = as_sentences(documents, path)
         table = TokenTable.from_documents(documents)
-    if any(name not in table.names for name in tagger.model_.columns):
-        raise DataError(
-            f"{display_name(path)}: expected the columns of the training data ({', '.join(known)}), "
-            f"of which the model reads {', '.join(tagger.model_.columns)}; found {len(table.columns)}"
-        )
+    check_columns(path, tagger, table.names, len(table.columns))
     return table, documents
+
+
+def check_columns(path: Path, tagger: Tagger, names: Sequence[str], count: int) -> None:
+    """Raise if a file lacks columns that the model reads.
+
+    names: of its columns   count: of columns of strings
+    """
+    if any(name not in names for name in tagger.model_.columns):
+        raise DataError(
+            f"{display_name(path)}: expected the columns of the training data ({', '.join(tagger.columns_)}), "
+            f"of which the model reads {', '.join(tagger.model_.columns)}; found {count}"
+        )
 
 
 def warn_of_swapped_columns(path: Path, table: TokenTable) -> None:
