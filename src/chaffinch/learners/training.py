@@ -57,6 +57,7 @@ def train_passes(
         best = BestInCheckpoint(problem.scorer) if kept else BestInMemory()
     states = [None if checkpoint is None else checkpoint.load()]
     history = best.restored(states[0])
+    scored_before = {p.done for p in history}
     passes = learner.passes(
         problem, threads, states.pop()
     )  # it alone holds the state, so that it can free it
@@ -74,7 +75,7 @@ def train_passes(
             stopping = not going_on(on_epoch, shown) or stopping
             continue
         last = one
-        if any(p.done == one.number for p in history):
+        if one.number in scored_before:
             break  # the checkpoint is of the last pass, which was scored before
         scores = dict(one.scores)
         if held_out_score is not None and one.model is not None:
@@ -83,6 +84,7 @@ def train_passes(
             best.compare(one, made, scores["dev"])
             del made
         history.append(Progress("pass", one.number, one.total, scores))
+        scored_before.add(one.number)
         if checkpoint is not None:
             checkpoint.save_pass(learner, one, best.packed(history))
         shown = history[-1] if one.model is None else replace(history[-1], model=_modelled(model, one.model))
