@@ -6,9 +6,10 @@
 
 Command and library answer the same generated sentences or documents in turn, in this process, with one thread. The
 library has them in memory as its fastest function takes them: texts as a list of strings for ``Classifier.answers``,
-sentences as a token table for ``decode``. The command reads a file and writes one (``predict_file``). Both are CPU
-seconds; a share is the median of the ratios of the rounds, with its 95% bootstrap interval. Files are in a folder of
-temporary files.
+sentences as a token table for ``decode``, whose words have numbers already. The last column compares the command with
+what most programs call instead, ``Tagger.predict`` of lists of words. The command reads a file and writes one
+(``predict_file``). All are CPU seconds; a share is the median of the ratios of the rounds, with its 95% bootstrap
+interval. Files are in a folder of temporary files.
 """
 
 import argparse
@@ -36,7 +37,7 @@ TEMPLATES = ["w[0]", "w[-1]", "w[1]", "suffix3[0]"]
 
 @dataclass(frozen=True)
 class Case:
-    """One row: a model, the file that the command reads and the one that it writes, and the library's call."""
+    """One row: a model, the file that the command reads and the one that it writes, and the library's calls."""
 
     name: str
     model: Any
@@ -44,6 +45,7 @@ class Case:
     output: Path
     library: Callable[[], Any]
     units: int
+    lists: Callable[[], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class Share:
     units: int
     command_s: list[float]
     library_s: list[float]
+    lists_s: list[float]
 
     @property
     def ratio(self) -> Ratio:
@@ -64,9 +67,12 @@ class Share:
         """The row of the table."""
         r, least = self.ratio, min(self.library_s)
         missed = "" if r.median >= BAR else f"  below {100 * BAR:.0f} %"
+        lists = ""
+        if self.lists_s:
+            lists = f"  {100 * paired_ratio(self.command_s, self.lists_s).median:5.0f} % of lists"
         return (
             f"{self.name:44s} {100 * r.median:5.1f} % [{100 * r.low:.1f}, {100 * r.high:.1f}]"
-            f"{min(self.command_s):9.3f} s {least:9.3f} s {self.units / least / 1e6:7.2f} million/s{missed}"
+            f"{min(self.command_s):9.3f} s {least:9.3f} s {self.units / least / 1e6:7.2f} million/s{lists}{missed}"
         )
 
 
@@ -134,6 +140,7 @@ def sentence_cases(folder: Path, tokens: int) -> Iterator[Case]:
                 folder / out,
                 lambda model=model: model.answering().decode(table, 1),
                 table.n_tokens,
+                lambda model=model: model.predict(words),
             )
 
 
@@ -170,7 +177,7 @@ def measured(case: Case, rounds: int) -> Share:
 
     kind = kind_of_model(case.model)
     request = PredictRequest(data=case.given, output=case.output, threads=1)
-    command_s, library_s = [], []
+    command_s, library_s, lists_s = [], [], []
     for n in range(rounds + 1):
         begun = time.process_time()
         predict_file(kind, case.model, request)
@@ -179,7 +186,12 @@ def measured(case: Case, rounds: int) -> Share:
         if n > 0:
             command_s.append(between - begun)
             library_s.append(time.process_time() - between)
-    return Share(case.name, case.units, command_s, library_s)
+        if case.lists is not None:
+            begun = time.process_time()
+            case.lists()
+            if n > 0:
+                lists_s.append(time.process_time() - begun)
+    return Share(case.name, case.units, command_s, library_s, lists_s)
 
 
 @contextmanager
