@@ -12,6 +12,7 @@ from chaffinch._core import thin_rows
 from chaffinch.errors import DataError
 from chaffinch.features.encoder_file import ClusterSections
 from chaffinch.features.ngrams import TextVectorizer
+from chaffinch.features.ranks import counts_by_rank
 from chaffinch.features.rows import SparseRows, joined
 from chaffinch.features.shared_counts import SharedCounts
 from chaffinch.features.union import FeatureUnion
@@ -157,8 +158,7 @@ class DocumentEncoder:
     def likely_counts(self, ids: NDArray[np.int32]) -> NDArray[np.float64]:
         """How many texts of the training likely had each of some features: float64 [len(ids)].
 
-        By Zipf's law, since vectorisers number n-grams by falling frequency: the last of F features has 1, the k-th
-        F / k. Hashed features, numbers and words that were added later: 0.
+        Vectorisers number n-grams by falling frequency. Hashed features, numbers and words that were added later: 0.
         """
         counts = np.zeros(len(ids))
         vectorizers = () if self.union is None else self.union.vectorizers
@@ -166,7 +166,7 @@ class DocumentEncoder:
         for k, vectorizer in enumerate(vectorizers[:-1] if self.added else vectorizers):
             if not vectorizer.hash_bits:
                 here = (ids >= bounds[k]) & (ids < bounds[k + 1])
-                counts[here] = (bounds[k + 1] - bounds[k]) / (ids[here] - bounds[k] + 1.0)
+                counts[here] = counts_by_rank(ids[here] - bounds[k], bounds[k + 1] - bounds[k])
         return counts
 
     def with_words(self, words: list[str], value: float) -> "DocumentEncoder":

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from chaffinch._core import CrfProblem, CrfSdca
 from chaffinch.errors import ChaffinchError, ConfigError
+from chaffinch.features.ranks import counts_by_rank
 from chaffinch.features.rows import FeatureRows
 from chaffinch.model import LabelSet
 from chaffinch.model.chain import ChainModel
@@ -449,13 +450,13 @@ class CrfMemory:
     def _stiffness(self) -> NDArray[np.float32] | None:
         """For a model without its data: the square roots of the penalties of its features, float32 [F]; None: all 1.
 
-        The penalty grows with the square root of a feature's frequency, which by Zipf's law follows from its rank: more
-        of the model's sentences contributed to the weights of frequent features. New features have penalty 1.
+        The penalty grows with the square root of a feature's frequency, by its rank: more of the model's sentences
+        contributed to the weights of frequent features. New features have penalty 1.
         """
         if self.base is None:
             return None
-        rank = np.arange(1, self.shape.F + 1)
-        return np.maximum(1.0, self.known_features / rank).astype(np.float32) ** np.float32(0.25)
+        counts = counts_by_rank(np.arange(self.shape.F), self.known_features)
+        return np.maximum(1.0, counts).astype(np.float32) ** np.float32(0.25)
 
     def _divided(self, stiff: NDArray[np.float32]) -> NDArray[np.float32]:
         """The values of features, divided by their stiffness."""

@@ -24,17 +24,6 @@ STEPS = 100
 NOTHING: Shared = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
 
 
-def counts_by_rank(ids: NDArray[np.int32], F: int) -> NDArray[np.float64]:
-    """How many examples likely have each of some features, numbered by falling frequency: float64 [len(ids)].
-
-    By Zipf's law: the k-th of F features has F / k examples, the last one has 1. Features from F on are new: 0.
-
-    >>> counts_by_rank(np.array([0, 1, 9, 10], np.int32), 10).tolist()
-    [10.0, 5.0, 1.0, 0.0]
-    """
-    return np.where(ids < F, F / (ids + 1.0), 0.0)
-
-
 def quiet_direction(
     x: NDArray[np.float64], shared: Shared, further: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ChaffinchError
+from chaffinch.features.ranks import counts_by_rank
 from chaffinch.model import TaggingModel
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.encoders import EncodedTable, IdRows, TemplateEncoder
@@ -33,7 +34,6 @@ from chaffinch.recipes.crf_memory import CrfMemory, can_learn_on
 from chaffinch.recipes.quiet_direction import (
     NOTHING,
     Shared,
-    counts_by_rank,
     quiet_direction,
     shared_features,
 )
