@@ -2,6 +2,7 @@
 
 import copy
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -199,6 +200,33 @@ def test_a_loaded_classifier_learns_a_large_lesson_and_names_texts_that_contradi
         classifier.partial_fit(["zork quux", "quux zork", "a frobnitz"], [first, second, first])
     assert classifier.predict(["a frobnitz"]).tolist() == [first]
     assert classifier.score(held_out, gold) > before - 0.015
+
+
+@pytest.mark.parametrize("loads", [False, True])
+@pytest.mark.parametrize(
+    ("labels", "new", "learnt", "said"),
+    [
+        ([1, 0], 7, 7, None),
+        ([1, 0], "7", "7", "expected a string as the label, as of other documents"),
+        (
+            ["a", "b"],
+            3,
+            "3",
+            "expected strings as labels, as those learnt before, found 3, which is read as '3'",
+        ),
+    ],
+)
+def test_a_new_label_of_another_type_is_read_as_a_string_and_this_is_said(
+    labels, new, learnt, said, loads, tmp_path
+):
+    texts = ["good tea now", "bad tea here", "fine tea again", "poor tea"]
+    classifier = Classifier("ridge", threads=1, calibrate=False).fit(texts, labels * 2)
+    classifier = loaded(classifier, tmp_path) if loads else classifier
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        classifier.partial_fit(["the zork"], [new])
+    assert classifier.predict(["the zork"]).tolist() == [learnt]
+    assert [said in str(one.message) for one in found][:1] == ([] if said is None else [True])
 
 
 # -- a model file to start from ---------------------------------------------------------------------------------------

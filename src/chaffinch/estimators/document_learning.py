@@ -301,6 +301,17 @@ class DocumentLearning(DocumentPredictions):
             self._say_mistakes(more, number, taught)
         return self
 
+    def _labelled_alike(self, more: Lessons) -> Lessons:
+        """A lesson with strings as labels if the learnt ones are strings."""
+        others = [label for label in more.labels if not isinstance(label, str)]
+        if not others or self.model_.classes.dtype.kind != "U":
+            return more
+        warn_about_data(
+            f"expected strings as labels, as those learnt before, found {others[0]!r}, which is read as "
+            f"{str(others[0])!r}"
+        )
+        return dataclasses.replace(more, labels=[str(label) for label in more.labels])
+
     def _right(self, lessons: Lessons) -> NDArray[np.bool_]:
         """Whether each text gets its label: bool [texts]."""
         return np.atleast_1d(np.asarray(self.predict(lessons.texts)) == np.asarray(lessons.labels))
@@ -309,14 +320,11 @@ class DocumentLearning(DocumentPredictions):
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, beside: Any = None
     ) -> Self:
         X, beside = self._beside(X, beside)
-        if self._lessons is not None:
+        if self._lessons is not None or self._learns_near:
             if beside is not None:
                 raise DataError("this classifier was trained on texts without numbers beside them")
-            return self._taught(Lessons.checked(texts_of(X), y, sample_weight))
-        if self._learns_near:
-            if beside is not None:
-                raise DataError("this classifier was trained on texts without numbers beside them")
-            return self._learn_near(Lessons.checked(texts_of(X), y, sample_weight))
+            more = self._labelled_alike(Lessons.checked(texts_of(X), y, sample_weight))
+            return self._learn_near(more) if self._lessons is None else self._taught(more)
         config = self._config()
         increment = self._increment
         if increment is None and hasattr(self, "model_"):
