@@ -46,6 +46,15 @@ def tags(model: Any, table: Any) -> Decided:
     return p, right
 
 
+def tokens(model: Any, table: Any) -> Decided:
+    """The most probable tag of each token, by its marginal probability."""
+    p, right = [], []
+    for gold, found in zip(table.lists("y"), model.predict_marginals(table), strict=True):
+        p.append(found.max(axis=1))
+        right.append(model.classes_[found.argmax(axis=1)] == np.array(gold))
+    return p, right
+
+
 def phrases(model: Any, documents: list[Any]) -> Decided:
     """Phrases that are more probable than not."""
     from chaffinch.estimators.parser import trees_of
@@ -185,24 +194,18 @@ def defaults() -> Iterator[tuple[str, Callable[[], Decided]]]:
     for name in ("trec", "trec fine", "sst5", "20news", "topics", "reviews", "names"):
         yield name, lambda name=name: classifier(CORPORA[name]())
 
-    def tagger(train: Any, held: Any) -> Decided:
-        return tags(Tagger().fit(train), held)
+    def tagger(train: Any, held: Any, decided: Callable[[Any, Any], Decided] = tags) -> Decided:
+        return decided(Tagger().fit(train), held)
 
     yield "posts sample", lambda: tagger(table_of("posts", "train"), table_of("posts", "test", 4000))
     yield (
         "ingredients sample",
         lambda: tagger(table_of("ingredients", "train"), table_of("ingredients", "test")),
     )
-    yield (
-        "WNUT dev",
-        lambda: tagger(read_table(corpus("wnut17/train.tsv")), read_table(corpus("wnut17/dev.tsv"))),
-    )
-    yield (
-        "Spanish dev",
-        lambda: tagger(
-            read_table(corpus("conll2002_es/train.tsv")), read_table(corpus("conll2002_es/dev.tsv"))
-        ),
-    )
+    for name, folder in (("WNUT", "wnut17"), ("Spanish", "conll2002_es")):
+        parts = (corpus(f"{folder}/train.tsv"), corpus(f"{folder}/dev.tsv"))
+        yield f"{name} dev", lambda parts=parts: tagger(*map(read_table, parts))
+        yield f"{name} dev, tokens", lambda parts=parts: tagger(*map(read_table, parts), tokens)
 
 
 def main(wanted: list[str]) -> None:
