@@ -334,6 +334,39 @@ def test_dropping_is_smaller_if_it_costs_accuracy():
     assert affordable_share(FoldScores(np.arange(3), right, {0.02: wrong}), gold) == 0.0
 
 
+def test_scores_of_further_folds_grow_as_those_of_models_without_small_weights():
+    rng = np.random.RandomState(0)
+    scores = rng.normal(size=(6, 3)).astype(np.float32)
+    few = FoldScores(np.arange(6), scores, {0.02: 1.25 * scores, 0.01: scores}, folds=2)
+    assert np.array_equal(few.calibrating(0.02).scores, few.dropped[0.02])
+    assert np.array_equal(few.calibrating(0.0).scores, scores)
+    more = FoldScores(np.arange(9), rng.normal(size=(9, 3)).astype(np.float32), folds=5)
+    both = replace(few, every=more)
+    assert np.allclose(both.calibrating(0.02).scores, 1.25 * more.scores)
+    assert np.array_equal(both.calibrating(0.01).scores, more.scores)
+    assert both.calibrating(0.02).folds == 5 and len(both.calibrating(0.02).held) == 9
+    nothing = replace(both, scores=np.zeros_like(scores))
+    assert np.array_equal(nothing.calibrating(0.02).scores, more.scores)
+
+
+def hinted(seed, n):
+    """Texts with two words that hint at the label, among ten of noise."""
+    rng = np.random.RandomState(seed)
+    y = rng.randint(0, 2, n)
+    hints = np.where((rng.rand(n, 2) < 0.62) == (y[:, None] == 1), "good", "bad")
+    words = rng.randint(0, 150, (n, 10))
+    texts = [" ".join([*h, *(f"word{k}" for k in w)]) for h, w in zip(hints, words, strict=True)]
+    return texts, [str(label) for label in y]
+
+
+@pytest.mark.parametrize("recipe", ["ridge", "logistic", "svm"])
+def test_probabilities_are_those_of_the_weights_that_are_kept(recipe):
+    classifier = Classifier(recipe, features="words", smallest=0.4).fit(*hinted(0, 1500))
+    texts, labels = hinted(1, 3000)
+    accuracy = np.mean(classifier.predict(texts) == np.array(labels))
+    assert abs(classifier.predict_proba(texts).max(axis=1).mean() - accuracy) < 0.05
+
+
 def test_thinned_rows_are_those_of_the_smaller_encoder():
     texts = ["a fine film", "fine acting indeed", "a dull film", "awful acting", "a fine evening"]
     parts = [

@@ -253,7 +253,9 @@ def fold_scores(
         return None  # soft targets are probabilities already
     if not task.text and len(data) < FEWEST_ROWS:
         return None
-    shares = SHARES if task.text and task.smallest is None and not isinstance(learner, COUNTS) else ()
+    shares = SHARES if task.smallest is None else (task.smallest,)
+    if not task.text or isinstance(learner, COUNTS) or shares == (0.0,):
+        shares = ()
     alone = without_own_folds(learner, True)
     held_out = task.held_out
     if held_out is None:
@@ -326,7 +328,7 @@ def finished(
     bits = task.bits if task.bits is not None else (8 if small else 32)
     w = made.w
     link = "sigmoid" if made.link == "sigmoid" or labels.several else "softmax"
-    smallest, scores = task.smallest, None if found is None else found.scores
+    smallest = task.smallest
     if smallest is None:
         smallest = (
             0.0
@@ -335,23 +337,21 @@ def finished(
             if found is None
             else affordable_share(found, task.gold(found.held))
         )
-        if found is not None and scores is not None:
-            scores = found.dropped.get(smallest, scores)
     if smallest > 0 and task.text:
         encoder, w = without_small(encoder, w, smallest, task.threads)
     eight = quantised(w, len(labels.classes), task.threads) if bits == 8 else None
     confidence = None
-    if found is None or scores is None:
+    if found is None:
         calibration = Calibration(_temperature(made, labels, link) if made.link == "margin" else 1.0)
     else:
-        every = found.every  # dropping weights that cost no accuracy hardly changes scores
+        held_out = found.calibrating(smallest)
         calibration, confidence = calibrated(
-            scores if every is None else every.scores,
-            task.gold(found.held if every is None else every.held) > 0,
+            held_out.scores,
+            task.gold(held_out.held) > 0,
             sigmoids=link == "sigmoid",
             several=labels.several,
             threshold=task.threshold,
-            folds=found.folds if every is None else every.folds,
+            folds=held_out.folds,
         )
     model = ClassifierModel(
         encoder=encoder,

@@ -47,6 +47,19 @@ class FoldScores:
     folds: int = 1
     every: "FoldScores | None" = None
 
+    def calibrating(self, share: float) -> "FoldScores":
+        """The scores to calibrate on, of models without the features whose weights are below this share.
+
+        A row of length one is normalised again without these features, so its scores grow. Those of further folds
+        grow by the factor s that fits the scores of these folds best: min_s |dropped - s scores|^2.
+        """
+        dropped = self.dropped.get(share, self.scores)
+        if self.every is None:
+            return replace(self, scores=dropped)
+        length = float(np.vdot(self.scores, self.scores))
+        factor = np.float32(np.vdot(self.scores, dropped) / length if length > 0 else 1.0)
+        return replace(self.every, scores=factor * self.every.scores)
+
 
 def text_folds(texts: Sequence[str], y: NDArray[np.integer[Any]], folds: int) -> Which:
     """The fold of each text, int64 [N]: distinct texts are blocked, and duplicates share a fold.
