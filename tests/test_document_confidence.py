@@ -344,7 +344,8 @@ def test_scores_of_further_folds_grow_as_those_of_models_without_small_weights()
     both = replace(few, every=more)
     assert np.allclose(both.calibrating(0.02).scores, 1.25 * more.scores)
     assert np.array_equal(both.calibrating(0.01).scores, more.scores)
-    assert both.calibrating(0.02).folds == 5 and len(both.calibrating(0.02).held) == 9
+    assert both.calibrating(0.02).folds == 5
+    assert len(both.calibrating(0.02).held) == 9
     nothing = replace(both, scores=np.zeros_like(scores))
     assert np.array_equal(nothing.calibrating(0.02).scores, more.scores)
 
@@ -365,6 +366,36 @@ def test_probabilities_are_those_of_the_weights_that_are_kept(recipe):
     texts, labels = hinted(1, 3000)
     accuracy = np.mean(classifier.predict(texts) == np.array(labels))
     assert abs(classifier.predict_proba(texts).max(axis=1).mean() - accuracy) < 0.05
+
+
+@pytest.mark.parametrize("recipe", ["ridge", "logistic", "nb", "kernel-svm", "knn"])
+def test_a_classifier_can_be_calibrated_again_on_documents_that_it_has_not_seen(recipe, tmp_path):
+    classifier = Classifier(recipe, features="words", calibrate=False).fit(*hinted(0, 300))
+    assert classifier.confidence_ is None
+    texts, labels = hinted(1, 2000)
+    answers = classifier.predict(texts)
+    assert classifier.recalibrate(texts[:1000], labels[:1000]) is classifier
+    assert classifier.predict(texts).tolist() == answers.tolist()
+    accuracy = np.mean(answers[1000:] == np.array(labels[1000:]))
+    confidence = classifier.predict_proba(texts[1000:]).max(axis=1).mean()
+    assert abs(confidence - accuracy) < 0.05
+    assert classifier.confidence_.folds == 0
+    classifier.save(tmp_path / "m.chaff")
+    assert np.array_equal(
+        chaffinch.load(tmp_path / "m.chaff").predict_proba(texts), classifier.predict_proba(texts)
+    )
+    with pytest.raises(DataError, match="no held-out document has a label"):
+        classifier.recalibrate(["good"], ["other"])
+
+
+def test_documents_from_a_cache_are_calibrated_on_dev_data(tmp_path):
+    dev = hinted(1, 1000)
+    classifier = Classifier("logistic", features="words").fit(*hinted(0, 600), dev=dev, cache=tmp_path / "a")
+    assert classifier.confidence_.folds == 0
+    confidence = classifier.predict_proba(dev[0]).max(axis=1).mean()
+    assert abs(confidence - np.mean(classifier.predict(dev[0]) == np.array(dev[1]))) < 0.03
+    off = Classifier("logistic", features="words", calibrate=False)
+    assert off.fit(*hinted(0, 600), dev=dev, cache=tmp_path / "b").confidence_ is None
 
 
 def test_thinned_rows_are_those_of_the_smaller_encoder():

@@ -140,6 +140,29 @@ def test_every_classifier_keeps_its_strongest_features_or_examples(name, tmp_pat
     assert load(tmp_path / "small.chaff").predict(texts).tolist() == found.estimator.predict(texts).tolist()
 
 
+def wordy(seed, n):
+    """Texts of twelve words, of which one in five was drawn from the words of the text's label."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    hint = np.where(rng.random((n, 12)) < 0.2, y[:, None], rng.integers(0, 3, (n, 12)))
+    words = 3 * (rng.zipf(1.3, (n, 12)) % 600) + hint
+    return [" ".join(f"word{w}" for w in row) for row in words], [f"label {label}" for label in y]
+
+
+def test_a_smaller_model_is_calibrated_again_and_uses_most_of_its_budget():
+    dev, test = wordy(1, 1500), wordy(2, 3000)
+    model = Classifier("ridge", features="words").fit(*wordy(0, 1500), dev=dev)
+    half = halfway(model)
+    for most in (half, 3 * half // 4):
+        found = smallest(
+            model, most, lambda m: {"accuracy": m.score(*dev)}, recalibrate=lambda m: m.recalibrate(*dev)
+        )
+        assert 0.85 * most < max(p.bytes for p in found.curve if p.bytes <= most)
+        assert file_size(found.estimator) == found.best.bytes <= most
+        confidence = found.estimator.predict_proba(test[0]).max(axis=1).mean()
+        assert abs(confidence - found.estimator.score(*test)) < 0.04
+
+
 def test_what_does_not_fit_and_what_is_no_size_are_refused(corpus):
     tagger = Tagger(Greedy(epochs=1), folds=0).fit(*corpus)
     with pytest.raises(ConfigError, match="no setting fits"):

@@ -128,6 +128,34 @@ def test_dev_data_serve_instead_of_folds(posts):
     assert tagger.confidence_.decisions > 0
 
 
+@pytest.mark.parametrize(
+    "recipe", [Crf(passes=3), "greedy", "perceptron"], ids=["crf", "greedy", "perceptron"]
+)
+def test_a_tagger_can_be_calibrated_again_and_gives_the_same_answers(posts, recipe):
+    train, test = posts
+    with_dev = Tagger(recipe).fit(train, dev=test)
+    again = Tagger(recipe, folds=0).fit(train, dev=test)
+    assert again.confidence_ is None
+    answers = again.predict(test)
+    again.model_ = again.model_.with_temperature(3.0)  # a former calibration counts for nothing
+    again.recalibrate(test)
+    assert again.predict(test) == answers
+    assert again.model_.temperature == with_dev.model_.temperature
+    assert again.confidence_.as_dict() == with_dev.confidence_.as_dict()
+    X, y = test.lists("w"), test.lists("y")
+    assert again.recalibrate(X, y).confidence_.as_dict() == with_dev.confidence_.as_dict()
+
+
+def test_training_from_a_cache_is_calibrated_on_dev_data(posts, tmp_path):
+    train, test = posts
+    tagger = Tagger(Crf()).fit(train, dev=test, cache=tmp_path / "cache")
+    assert tagger.confidence_.folds == 0
+    p, right = judged(tagger.predict_spans(test), test)
+    assert abs(p.mean() - right.mean()) < 0.05
+    assert Tagger(Crf(), folds=0).fit(train, dev=test, cache=tmp_path / "other").confidence_ is None
+    assert Tagger(Crf()).fit(train, cache=tmp_path / "third").confidence_ is None
+
+
 def test_the_work_of_calibrating_is_bounded_by_labels_and_order(posts, monkeypatch):
     train, _ = posts
     monkeypatch.setattr(calibration, "FEWEST_SPANS", 30)

@@ -240,16 +240,23 @@ def keep_smallest(kind: Kind, asked: TrainRequest, settings: dict[str, Any], cor
     with progress_bar() as listener:
         kind.fit(estimator, train, dev, listener)
     room = max(most - SCORES, 1)
-    found = smallest(estimator, room, lambda made: kind.scores_of(kind.tally(made, dev)))
+    found = smallest(
+        estimator,
+        room,
+        lambda made: kind.scores_of(kind.tally(made, dev)),
+        recalibrate=(lambda made: kind.recalibrate(made, dev)) if kind.calibration(estimator) else None,
+    )
     best, model = found.best, asked.model
     found.estimator.save(model, scores={f"dev.{name}": value for name, value in best.scores.items()})
     if asked.report is not None:
         with writing_text(asked.report) as stream:
             stream.write(found.page(f"at most {asked.max_size}").render())
+    calibration = kind.calibration(found.estimator)
     if asked.json:
         print_json(
             {"model": str(model), "model_bytes": model.stat().st_size, "best": best.as_dict()}
             | {"curve": [p.as_dict() for p in found.curve]}
+            | ({"calibration": calibration} if calibration else {})
         )
         return
     shown = Table(box=None, header_style="bold", pad_edge=False)
@@ -259,6 +266,8 @@ def keep_smallest(kind: Kind, asked: TrainRequest, settings: dict[str, Any], cor
         shown.add_row(*point.row(), style="bold" if point == best else None)
     out.print(shown)
     out.print(f"{model} has {model.stat().st_size / 1024:,.1f} KB")
+    if calibration:
+        out.print(told_calibration(calibration), markup=False, highlight=False)
 
 
 def _with_dev(kind: Kind, corpora: dict[str, Any]) -> tuple[Any, Any]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chaffinch import modelfile
 from chaffinch.defaults.choice import DefaultChoice
@@ -41,6 +42,7 @@ from chaffinch.recipes.document_blocks import train_documents
 from chaffinch.recipes.document_task import (
     DocumentLabels,
     DocumentTask,
+    calibrated_on_documents,
     train_classifier,
 )
 from chaffinch.recipes.fingerprints import documents_fingerprint
@@ -148,7 +150,7 @@ class Classifier(DocumentLearning):
             )
         task = self._task(X, y, sample_weight, beside, on_epoch)
         if dev is not None:
-            task = dataclasses.replace(task, dev=self._dev(task, *dev))
+            task = dataclasses.replace(task, dev=self._dev(task.text, task.labels.classes, *dev))
         task, config, chosen = self._chosen(task)
         self.choice_ = None if chosen is None else chosen.as_dict()
         recipe = CLASSIFIERS.by_config(config)
@@ -170,6 +172,17 @@ class Classifier(DocumentLearning):
         self._rows = trained.memory if self._lessons is not None else None
         self._stepped, self._watched, self._new_labels = 0, None, frozenset()
         self._settled = (task.features, config) if self._lessons is not None else None
+        return self
+
+    def recalibrate(self, X: Any, y: Any, *, beside: Any = None) -> "Classifier":
+        """Fit the probabilities on documents that training has not seen; scores stay.
+
+        For a model that was made smaller, or for documents of another kind than those of training. The guarantee of
+        ``threshold_for`` then holds for documents like these.
+        """
+        model = self._fitted()
+        held_out = self._dev(model.prior is not None, model.classes, X, y, beside)
+        self.model_, self.confidence_ = calibrated_on_documents(model, held_out, self.threads)
         return self
 
     def fit_cache(
@@ -202,7 +215,7 @@ class Classifier(DocumentLearning):
                 threads=self.threads,
             )
             if dev is not None:
-                task = dataclasses.replace(task, dev=self._dev(task, *dev))
+                task = dataclasses.replace(task, dev=self._dev(task.text, task.labels.classes, *dev))
             trained = train_documents(cache, place, settings, task, checkpoint)
             self.choice_ = None
             name = "crammer-singer" if cache.header["loss"] == "hinge" else cache.header["loss"]
@@ -212,7 +225,10 @@ class Classifier(DocumentLearning):
                 if settings.learner is None
                 else dataclasses.replace(settings.learner, C=C)
             )
-            self._keep(trained.model, config, trained.history, None)
+            model, confidence = trained.model, None
+            if task.dev is not None and self.calibrate:
+                model, confidence = calibrated_on_documents(model, task.dev, self.threads)
+            self._keep(model, config, trained.history, confidence)
             self.shards_ = None if trained.shards is None else trained.shards.as_dict()
             self.fingerprint_ = modelfile.fingerprint([cache.file.fingerprint])
             self.trained_on_ = {"documents": len(cache)}
@@ -346,17 +362,18 @@ class Classifier(DocumentLearning):
         default = DEFAULT_CLASSIFIER if self.sharding is None else SHARDED_CLASSIFIER
         return CLASSIFIERS.by_name(default).config() if self.recipe is None else super()._config()
 
-    def _dev(self, task: DocumentTask, X: Any, y: Any, beside: Any = None) -> Any:
+    def _dev(self, text: bool, classes: NDArray[Any], X: Any, y: Any, beside: Any = None) -> Any:
+        """Held-out documents, their labels, and the numbers beside them. classes: those of training"""
         kernel = self._chosen_kernel()
         whole = kernel is not None and not kernel.of_vectors
         X, beside = (X, beside) if whole else self._beside(X, beside)
-        documents: Any = objects_of(X) if whole else texts_of(X) if task.text else numbers_of(X)
+        documents: Any = objects_of(X) if whole else texts_of(X) if text else numbers_of(X)
         labels = labels_of(y)
         if len(labels.ptr) - 1 != len(documents):
             raise DataError(
                 f"expected a label for each of {len(documents)} held-out documents, got {len(labels.ptr) - 1}"
             )
-        if not np.isin(labels.classes, task.labels.classes).any():
+        if not np.isin(labels.classes, classes).any():
             raise DataError("no held-out document has a label that the training documents have")
         return documents, labels, beside
 

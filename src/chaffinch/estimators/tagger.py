@@ -17,6 +17,7 @@ from chaffinch.estimators.sentences import (
     Sentences,
     given_labels,
     held_out_sentences,
+    known_labels,
     labelled,
     sentence_weights,
     sentences_of,
@@ -32,7 +33,7 @@ from chaffinch.model.protocols import Packed, Tempered
 from chaffinch.model.ruled import under_rules
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, TaggingTask
-from chaffinch.recipes.calibration import calibrate
+from chaffinch.recipes.calibration import calibrate, calibrated_on_sentences
 from chaffinch.recipes.crf_blocks import CachedTask, train_blocks
 from chaffinch.recipes.crf_config import Crf
 from chaffinch.recipes.fingerprints import table_fingerprint
@@ -106,7 +107,7 @@ class Tagger(TagLearning):
         An iterator of pairs (sentence, labels), a reader of Arrow's batches and a :class:`Cache` are learnt block by
         block, so that they need not fit in memory. Other sentences are too if ``cache`` names a folder for their ids.
         A CRF is then trained by SGD; perceptron and MIRA learn as in memory. Nothing is chosen by cross-validation,
-        and probabilities are not calibrated.
+        and probabilities are calibrated on ``dev`` alone.
 
         ``sample_weight`` scales the loss of each sentence: 2 is equivalent to giving the sentence twice, 0 to leaving
         it out. Recipes without a loss refuse it; hmm and emission count, so they need whole numbers. The recipe crf
@@ -155,6 +156,8 @@ class Tagger(TagLearning):
         trained = train_blocks(task, config) if isinstance(config, Crf) else train_online_blocks(task, config)
         self.shards_ = None if trained.shards is None else trained.shards.as_dict()
         self.model_, self.confidence_, self.choice_ = trained.model, None, None
+        if dev is not None and self.folds != 0:
+            self.model_, self.confidence_ = calibrated_on_sentences(trained.model, dev, self.threads)
         _say_doubts(self.classes_.tolist())
         self.rules_, self.columns_, self._features = rules, tuple(columns), self.features
         self.config_, self.history_ = config, trained.history
@@ -229,6 +232,16 @@ class Tagger(TagLearning):
         certain = task.soft is None and task.unknown is None and getattr(config, "start", None) is None
         self._memory, self._learnt, self._before, self._stepped = trained.memory, None, None, 0
         self._trained_on = (train, task.weight) if certain else None
+        return self
+
+    def recalibrate(self, X: Sentences, y: Sequence[Sequence[str]] | None = None) -> "Tagger":
+        """Fit the probabilities on sentences that training has not seen; the answers stay.
+
+        For a model that was made smaller, or for sentences of another kind than those of training. The guarantee of
+        ``threshold`` then holds for sentences like these. With fewer than 20 sentences nothing is calibrated.
+        """
+        table = known_labels(X, y, self.columns_)
+        self.model_, self.confidence_ = calibrated_on_sentences(self._fitted(), table, self.threads)
         return self
 
     def _keep_calibration_of(self, path: str) -> None:

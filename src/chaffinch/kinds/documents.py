@@ -223,6 +223,10 @@ class DocumentKind(Kind, TextLabels):
         """Train it block by block; the ids of the documents' features are in the folder."""
         return fit_cached_documents(self, estimator, paths, told, folder, dev, on_epoch)
 
+    def recalibrate(self, estimator: Classifier, corpus: Texts) -> None:
+        """Fit the probabilities of a trained model on held-out texts."""
+        estimator.recalibrate(corpus.texts, corpus.labels, beside=corpus.numbers)
+
     def tally(self, estimator: Classifier, corpus: Texts) -> Tally:
         """Counts by text; the largest share counts as gold."""
         predicted = estimator.predict(corpus.texts, corpus.numbers)

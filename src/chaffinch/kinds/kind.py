@@ -348,6 +348,10 @@ class Kind(ABC):
         found = getattr(estimator, "confidence_", None)
         return {} if found is None else found.as_dict()
 
+    def recalibrate(self, estimator: Any, corpus: Any) -> None:
+        """Fit the probabilities of a trained model on held-out data."""
+        raise ConfigError(f"models of {self.plural} cannot be calibrated after training")
+
     # -- answering
 
     @abstractmethod

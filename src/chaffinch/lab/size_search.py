@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,10 @@ from chaffinch.model.protocols import Shrinkable
 from chaffinch.report import Page, figure, lines, table
 
 SHARES = (1 / 4, 1 / 2)
-TURNS = 3
+TURNS = 6
 MOST_TURNS = 20  # maximum number of attempts while no model fits
 NEAR = 0.97
+CALIBRATION = 512  # bytes that a new calibration may add to a file
 
 _UNITS = {"": 1, "B": 1, "K": 1024, "KB": 1024, "KIB": 1024, "M": 1024**2, "MB": 1024**2, "MIB": 1024**2}
 
@@ -91,13 +92,15 @@ def smallest(
     most: int,
     score: Callable[[Any], Scores],
     on_point: Callable[[Sized], None] = lambda _: None,
+    recalibrate: Callable[[Any], Any] | None = None,
 ) -> SizeSearch:
     """The best pruned and rounded version of a trained model with at most ``most`` bytes.
 
     Weights are rounded to few bits, and for each width the largest that fit are kept; the others are dropped with
     their features. The best width is kept, and scored at smaller sizes as well, for the curve.
 
-    score: scores an estimator on held-out data; the first is the main score
+    score:       scores an estimator on held-out data; the first is the main score
+    recalibrate: fits the probabilities of an estimator on held-out data; None: those of the whole model are kept
     """
     whole = estimator.model_
     if not isinstance(whole, Shrinkable):
@@ -112,7 +115,12 @@ def smallest(
     fitting: list[tuple[Sized, Any]] = []
     bytes_each = 1.0  # an initial estimate; then the result of the previous width
 
+    aim = most if recalibrate is None else max(most - CALIBRATION, 1)
+
     def keep(point: Sized, small: Any) -> None:
+        if recalibrate is not None:
+            recalibrate(small)
+            point = replace(point, bytes=file_size(small))
         point = replace(point, scores=dict(score(small)))
         curve.append(point)
         on_point(point)
@@ -122,7 +130,7 @@ def smallest(
     for bits in widths:
         # Weights below half a step are rounded to zero.
         left = magnitude[magnitude * (2 ** (bits - 1) - 1) >= magnitude[:1].sum() / 2]
-        point, small = _largest_that_fits(estimator, left, bits, most, bytes_each)
+        point, small = _largest_that_fits(estimator, left, bits, aim, bytes_each)
         bytes_each = point.bytes / max(point.weights, 1)
         keep(point, small)
     if not fitting:
@@ -143,8 +151,9 @@ def _largest_that_fits(
 ) -> tuple[Sized, Any]:
     """The model with the lowest threshold whose file has at most ``most`` bytes, else the smallest file found.
 
-    The size of a large file is about proportional to its number of weights, so a few attempts suffice.
+    The size of a file is about a constant plus a multiple of its number of weights, so a few attempts suffice.
     """
+    aim = (1 + NEAR) / 2 * most
     found: list[tuple[Sized, Any]] = []
     n = int(min(len(magnitude), most / bytes_each))
     fits, above = 0, len(magnitude) + 1  # numbers of weights that are known to fit, and not to fit
@@ -154,10 +163,20 @@ def _largest_that_fits(
         fits, above = (max(fits, n), above) if size <= most else (fits, min(above, n))
         if above - fits <= 1 or NEAR * most <= size <= most:
             break
-        n = int(n * (1 + NEAR) / 2 * most / size)
+        n = _weights_of_size(aim, [(one.weights, one.bytes) for one, _ in found[-2:]])
         if not fits < n < above or (len(found) >= TURNS and not fits):
             n = (fits + above) // 2
     return max(found, key=lambda one: _fit(one[0].bytes, most))
+
+
+def _weights_of_size(size: float, known: Sequence[tuple[int, int]]) -> int:
+    """The number of weights of a file of this size, on the line through one or two known numbers and sizes.
+
+    >>> _weights_of_size(50, [(10, 100)]), _weights_of_size(50, [(10, 100), (5, 75)])
+    (5, 0)
+    """
+    (n, most), (other, least) = known[-1], known[0] if len(known) > 1 else (0, 0)
+    return int(n + (size - most) * (n - other) / (most - least)) if most != least else other
 
 
 def _shrunk(estimator: Any, magnitude: NDArray[np.float32], n: int, bits: int) -> tuple[Sized, Any]:

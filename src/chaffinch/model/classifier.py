@@ -96,6 +96,10 @@ class ClassifierModel:
             self.prior.put_into(out, rows.ptr)
         return out
 
+    def logits(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The scores that are calibrated [N, Y]."""
+        return scores
+
     def probabilities(self, scores: NDArray[np.float32]) -> NDArray[np.float64]:
         """p [N, Y]; rows sum to one under the softmax."""
         p = LINKED[self.link](self.calibration, scores)

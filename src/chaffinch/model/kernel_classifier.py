@@ -90,14 +90,19 @@ class KernelModel:
             self.prior.put_into(found, rows.ptr)
         return found
 
+    def logits(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The scores that are calibrated [N, Y]: the logs of shares of votes, the margins beside votes of pairs."""
+        if self.link == "shares":
+            return vote_scores(scores)
+        return with_margins(scores) if self.link == "votes" else scores
+
     def probabilities(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
         """p(y|x) [N, Y]."""
         s = np.asarray(scores, np.float64)
-        if self.link == "shares":  # of votes: their logs are calibrated
-            plain = self.calibration == Calibration()
-            p = s.copy() if plain else self.calibration.softmax(vote_scores(s))
+        if self.link == "shares" and self.calibration == Calibration():
+            p = s.copy()
         else:
-            p = self.calibration.softmax(with_margins(s) if self.link == "votes" else s)
+            p = self.calibration.softmax(self.logits(s))
         if self.prior is not None:
             p[self.prior.marked(s)] = self.prior.shares
         return p

@@ -93,33 +93,47 @@ def calibrate(
     folds: number of models to train; None: it depends on the size of the data; 0: no calibration
     known: models of this recipe, each with held-out sentences; used if ``folds`` is None
     """
-    if not isinstance(model, Tempered) or folds == 0 or task.soft is not None or task.unknown is not None:
-        return model, None
-    if (task.table if task.dev is None else task.dev).n_sentences < FEWEST or not _has_probabilities(
-        model, task
-    ):
+    if folds == 0 or task.soft is not None or task.unknown is not None:
         return model, None
     if task.dev is not None:
-        judged, count = [(model, _first(task.dev, MOST_JUDGED))], 0
+        return calibrated_on_sentences(model, task.dev, task.threads)
+    if task.table.n_sentences < FEWEST or not _has_probabilities(model, task.table, task.threads):
+        return model, None
+    if folds is None and known:
+        judged = [
+            (m, _first(held, MOST_JUDGED // len(known))) for m, held in known if isinstance(m, Tempered)
+        ]
     else:
-        if folds is None and known:
-            judged = [
-                (m, _first(held, MOST_JUDGED // len(known))) for m, held in known if isinstance(m, Tempered)
-            ]
-        else:
-            judged = list(_out_of_fold(task, recipe, config, folds))
-        count = len(judged)
+        judged = list(_out_of_fold(task, recipe, config, folds))
+    return _fitted(model, judged, len(judged), task.threads)
+
+
+def calibrated_on_sentences(
+    model: TaggingModel, table: TokenTable, threads: int
+) -> tuple[TaggingModel, Confidence | None]:
+    """The model at a temperature fitted on held-out sentences, and its confidence; None if they are too few."""
+    if table.n_sentences < FEWEST or not _has_probabilities(model, table, threads):
+        return model, None
+    assert isinstance(model, Tempered)
+    return _fitted(model, [(model.with_temperature(1.0), _first(table, MOST_JUDGED))], 0, threads)
+
+
+def _fitted(
+    model: TaggingModel, judged: Judged, folds: int, threads: int
+) -> tuple[TaggingModel, Confidence | None]:
+    """The model at its temperature, and the confidence of its decisions; None if the held-out sentences allow none."""
+    assert isinstance(model, Tempered)
     if sum(table.n_sentences for _, table in judged) < FEWEST:
         return model, None
     try:
-        return _fitted(model, judged, count, task.threads)
+        return _fitted_on_all(model, judged, folds, threads)
     except (
         DataError
     ):  # a model without a floor may rule out a whole sentence, and then has no probabilities for it
         return model, None
 
 
-def _fitted(
+def _fitted_on_all(
     model: Tempered, judged: Judged, folds: int, threads: int
 ) -> tuple[TaggingModel, Confidence | None]:
     """The model at its temperature, and the confidence of its decisions, fitted on held-out sentences."""
@@ -249,10 +263,12 @@ def _spans(model: Tempered, table: TokenTable, threads: int) -> int:
     return sum(len(spans(decided[a:b], scheme)) for a, b in pairwise(table.ptr.tolist()))
 
 
-def _has_probabilities(model: TaggingModel, task: TaggingTask) -> bool:
+def _has_probabilities(model: TaggingModel, table: TokenTable, threads: int) -> bool:
     """Whether the model has probabilities: beam search scores whole prefixes and has none."""
+    if not isinstance(model, Tempered):
+        return False
     try:
-        model.marginals(_first(task.table, 1), task.threads)
+        model.marginals(_first(table, 1), threads)
     except ConfigError:
         return False
     return True

@@ -186,27 +186,30 @@ class DocumentTask:
 
         return score
 
-    def calibrated_on_dev(self, model: Any) -> tuple[Any, Confidence | None]:
-        """The model calibrated on the held-out documents, and its confidence; unchanged if none has a known label."""
-        assert self.dev is not None
-        X, labels, beside = self.dev
-        rows = model.encoder.rows(X, beside, self.threads)
-        gold = labels.table(self.labels.classes)
-        known = gold.any(axis=1) | model.several
-        if self.text:  # texts without a known feature get the prior
-            known &= np.diff(rows.ptr) > 0
-        if not known.any():
-            return model, None
-        scores = model.scores_of_rows(rows, self.threads)[known]
-        calibration, confidence = calibrated(
-            scores,
-            gold[known],
-            sigmoids=model.link == "sigmoid",
-            several=model.several,
-            threshold=model.threshold,
-            folds=0,
-        )
-        return replace(model, calibration=calibration), confidence
+
+def calibrated_on_documents(model: Any, held_out: Any, threads: int) -> tuple[Any, Confidence | None]:
+    """The model calibrated on held-out documents, and its confidence; unchanged if none has a known label.
+
+    model:    a :class:`ClassifierModel` or a :class:`KernelModel`
+    held_out: documents, their labels, and the numbers beside them
+    """
+    X, labels, beside = held_out
+    rows = model.encoder.rows(X, beside, threads)
+    gold = labels.table(model.classes)
+    known = gold.any(axis=1) | model.several
+    if model.prior is not None:  # texts without a known feature get the prior
+        known &= np.diff(rows.ptr) > 0
+    if not known.any():
+        return model, None
+    calibration, confidence = calibrated(
+        model.logits(model.scores_of_rows(rows, threads)[known]),
+        gold[known],
+        sigmoids=model.link == "sigmoid",
+        several=model.several,
+        threshold=model.threshold,
+        folds=0,
+    )
+    return replace(model, calibration=calibration), confidence
 
 
 def train_classifier(task: DocumentTask, learner: Any) -> Trained:
@@ -231,7 +234,7 @@ def train_classifier(task: DocumentTask, learner: Any) -> Trained:
     counts = training.made.counts
     model, confidence = finished(task if task.dev is None else whole, encoder, training.made, found)
     if task.dev is not None and task.calibrate and task.labels.soft is None and len(model.classes) > 1:
-        model, confidence = task.calibrated_on_dev(model)
+        model, confidence = calibrated_on_documents(model, task.dev, task.threads)
     counted = None if counts is None else (encoder, *counts)
     return Trained(
         model, training.history, counted, memory=memory, confidence=confidence, shards=training.shards
@@ -253,7 +256,7 @@ def fold_scores(
         return None  # soft targets are probabilities already
     if not task.text and len(data) < FEWEST_ROWS:
         return None
-    shares = SHARES if task.smallest is None else (task.smallest,)
+    shares: tuple[float, ...] = SHARES if task.smallest is None else (task.smallest,)
     if not task.text or isinstance(learner, COUNTS) or shares == (0.0,):
         shares = ()
     alone = without_own_folds(learner, True)

@@ -301,7 +301,8 @@ class FastText:
 
         size:   such as ``"300KB"``; None: a quarter of the present file
         input:  lines with labels on which sizes are compared; None: the largest that fits is kept
-        The other arguments are those of fastText's own quantiser and have no meaning here.
+        The other arguments are those of fastText's own quantiser and have no meaning here. Probabilities keep the
+        calibration of the larger model: lines to learn from cannot calibrate.
         """
         if isinstance(self.estimator.model_, FastTextModel):
             raise ConfigError(

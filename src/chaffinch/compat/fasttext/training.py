@@ -212,4 +212,12 @@ def _tune(made: Classifier, settings: Mapping[str, Any], train: Texts) -> Classi
 
     winner = max((made, other), key=lambda one: next(iter(scores(one).values())))
     size = settings["autotuneModelSize"]
-    return smallest(winner, parsed_size(str(size)), scores).estimator if size else winner
+    if not size:
+        return winner
+    calibrated = winner.confidence_ is not None
+    return smallest(
+        winner,
+        parsed_size(str(size)),
+        scores,
+        recalibrate=(lambda made: DOCUMENTS.recalibrate(made, dev)) if calibrated else None,
+    ).estimator

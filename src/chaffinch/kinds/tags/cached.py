@@ -113,7 +113,8 @@ def fit_cached_sentences(
         how = "SGD" if estimator.shards_ is None else str(estimator.shards_["method"])
         remarks = [
             f"the cache holds {cache.bytes_per_token:.2f} bytes a token; trained by {how}; nothing was chosen by "
-            "cross-validation, and probabilities are not calibrated"
+            "cross-validation"
+            + (", and probabilities are not calibrated; --dev calibrates them" if dev is None else "")
         ]
     finally:
         cache.close()

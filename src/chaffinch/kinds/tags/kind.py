@@ -234,6 +234,10 @@ class TagKind(Kind, TokenLabels):
         """Train it block by block; ids of sentences are in the folder."""
         return fit_cached_sentences(self, estimator, paths, told, folder, dev, on_epoch)
 
+    def recalibrate(self, estimator: Tagger, corpus: TokenTable) -> None:
+        """Fit the probabilities of a trained model on held-out sentences."""
+        estimator.recalibrate(corpus)
+
     def tally(self, estimator: Tagger, corpus: TokenTable) -> Tally:
         """Counts by sentence, of the tokens whose label is known."""
         gold, found = corpus.lists(LABEL), estimator.predict(corpus)
@@ -322,7 +326,8 @@ class TagKind(Kind, TokenLabels):
             why = (
                 f"they are those of the model of {model.config_.tool}"
                 if isinstance(model.config_, RescuedTagger)
-                else "the model was trained with --folds 0, on too few sentences or by an earlier version"
+                else "the model was trained with --folds 0, with --cache but no --dev, on too few sentences or by an "
+                "earlier version"
             )
             warn_about_data(f"these probabilities are not calibrated: {why}")
         if format is None and not as_conllu and is_plain(asked):
