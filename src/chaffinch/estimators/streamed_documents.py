@@ -1,7 +1,7 @@
 """A classifier of streamed documents: they are spooled to disk, then learnt block by block."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -100,8 +100,8 @@ def cached_documents(
 
     A cache that is already in the folder is used if it was made from the same source.
     """
-    with TemporaryDirectory(prefix="chaffinch-") as temporary:
-        place = Path(temporary if folder is None else folder)
+    with TemporaryDirectory(prefix="chaffinch-") if folder is None else nullcontext(folder) as given:
+        place = Path(given)
         place.mkdir(parents=True, exist_ok=True)
         if not source or not (place / DOCUMENTS).exists():
             spool = TextSpool(place)

@@ -1,7 +1,7 @@
 """Streams of examples, which need not fit in memory: generators, and Arrow in batches."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -119,8 +119,8 @@ def fill_cache(path: Path, tables: Iterable[TokenTable], source: str = "") -> No
 @contextmanager
 def cached_sentences(tables: Iterable[TokenTable], folder: str | Path | None) -> Iterator[Cache]:
     """A cache of a stream of tables, in the given folder or a temporary one."""
-    with TemporaryDirectory(prefix="chaffinch-") as temporary:
-        path = Path(temporary if folder is None else folder) / SENTENCES
+    with TemporaryDirectory(prefix="chaffinch-") if folder is None else nullcontext(folder) as place:
+        path = Path(place) / SENTENCES
         path.parent.mkdir(parents=True, exist_ok=True)
         fill_cache(path, tables)
         cache = Cache.open(path)
