@@ -425,7 +425,7 @@ def _measured(
     """
     own = {} if candidate.C is None else {"C": candidate.C}
     config = CLASSIFIERS.by_name(candidate.recipe).configured({**settings, **own})
-    learner = without_own_folds(suited(config, True, len(task.X)), True)
+    learner = without_own_folds(suited(config, True, len(task.X), trial=True), True)
     rows, fold = held_out.rows, held_out.fold
     problem, known = task.problem(rows), {} if known is None else known
     missing = [k for k in folds if (candidate, k) not in known]
@@ -468,5 +468,5 @@ def _spread(one: Measured, other: Measured) -> float:
 
 
 def _cost(stored: int, Y: int) -> float:
-    """The work of one training on this many stored values: four passes."""
+    """The work of one trial on this many stored values: four passes."""
     return 4 * stored * (STEP + LANE * padded(Y))

@@ -404,15 +404,15 @@ class TrialSample:
 
     def measured(self, trial: LearnerTrial) -> MeasuredTrial:
         """The trial on the held-out rows."""
-        right = self.scores(trial).argmax(axis=1) == self.gold[self.held]
+        right = self.scores(trial, quick=True).argmax(axis=1) == self.gold[self.held]
         return MeasuredTrial(trial, right, len(self.rows))
 
-    def scores(self, trial: LearnerTrial) -> NDArray[np.float32]:
-        """The scores [held-out rows, Y] by a trial's model of the other rows."""
+    def scores(self, trial: LearnerTrial, quick: bool = False) -> NDArray[np.float32]:
+        """The scores [held-out rows, Y] by a trial's model of the other rows. quick: with the passes of a comparison"""
         Y, rest = self.Y, ~self.held
         learnt = DocumentExamples.of_rows(self.rows.taken(np.flatnonzero(rest)), self.gold[rest], Y)
         other = self.rows.taken(np.flatnonzero(self.held))
-        learner = _learner(self.rows.columns, Y, trial, len(learnt), self.passes, self.given)
+        learner = _learner(self.rows.columns, Y, trial, len(learnt), self.passes, self.given, quick)
         learner = replace(learner, sizes=np.array([len(learnt)]))
         w = train_passes(learner, Problem(None, None, learnt), threads=1).made.w
         scores = np.zeros((len(other), Y), np.float32)
@@ -446,12 +446,22 @@ def _calibration(header: Mapping[str, Any]) -> Calibration:
 
 
 def _learner(
-    F: int, Y: int, trial: LearnerTrial, N: int, passes: int, given: CoordinateDual | None = None
+    F: int,
+    Y: int,
+    trial: LearnerTrial,
+    N: int,
+    passes: int,
+    given: CoordinateDual | None = None,
+    quick: bool = False,
 ) -> BlockChoice | BlockDual:
-    """The learner of a trial. given: the settings of dual ascent, in which the trial's C replaces C"""
+    """The learner of a trial.
+
+    given: the settings of dual ascent, in which the trial's C replaces C
+    quick: dual ascent makes the passes of a comparison
+    """
     if trial.rate is None:
         dual = DUALS[trial.loss](C=trial.C) if given is None else replace(given, C=trial.C)
-        return BlockDual(dual=suited(dual, True, N), mixed=MIXED, F=F, Y=Y)
+        return BlockDual(dual=suited(dual, True, N, quick), mixed=MIXED, F=F, Y=Y)
     return BlockChoice(
         loss=trial.loss, l2=1 / (trial.C * max(N, 1)), rate=trial.rate, epochs=passes, mixed=MIXED, F=F, Y=Y
     )

@@ -38,7 +38,7 @@ class FoldScores:
     scores:  float32 [M, Y]
     dropped: the same by models without features whose weights are below a share of the largest
     folds:   the number of models
-    every:   scores of more folds by the same learner, for calibration; None: these scores
+    every:   scores of more folds by the same learner with fewer passes, for calibration; None: these scores
     """
 
     held: Which
@@ -50,14 +50,18 @@ class FoldScores:
     def calibrating(self, share: float) -> "FoldScores":
         """The scores to calibrate on, of models without the features whose weights are below this share.
 
-        A row of length one is normalised again without these features, so its scores grow. Those of further folds
-        grow by the factor s that fits the scores of these folds best: min_s |dropped - s scores|^2.
+        A row of length one is normalised again without these features, so its scores grow; more passes change them
+        too. The scores of more folds are multiplied by the factor s that fits the documents of both best:
+
+            min_s sum over documents |dropped - s every|^2
         """
         dropped = self.dropped.get(share, self.scores)
         if self.every is None:
             return replace(self, scores=dropped)
-        length = float(np.vdot(self.scores, self.scores))
-        factor = np.float32(np.vdot(self.scores, dropped) / length if length > 0 else 1.0)
+        _, here, there = np.intersect1d(self.held, self.every.held, return_indices=True)
+        found, before = dropped[here], self.every.scores[there]
+        length = float(np.vdot(before, before))
+        factor = np.float32(np.vdot(before, found) / length if length > 0 else 1.0)
         return replace(self.every, scores=factor * self.every.scores)
 
 
