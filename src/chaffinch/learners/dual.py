@@ -38,7 +38,9 @@ class DualLearner(Learner):
 
     C: float = knob(1.0, "weight of a document's loss against the L2 penalty", low=1e-9, high=1e12)
     epochs: int | None = knob(
-        None, "maximum number of passes over the documents; by default 4 for text, 200 for numbers", low=1
+        None,
+        "maximum number of passes over the documents; by default 8 for text, 4 from 10,000 texts on; 200 for numbers",
+        low=1,
     )
     tolerance: float = knob(0.01, "stop when every optimality condition is violated by less", low=0.0)
     gap: float | None = knob(
@@ -203,7 +205,7 @@ class DualRidge(_OneVsRest, CoordinateDual):
 
     epochs: int | None = knob(
         None,
-        "maximum number of passes over the documents; by default 3 or 4 for text, 200 for numbers",
+        "maximum number of passes over the documents; by default 8 for text, 3 from 10,000 texts on; 200 for numbers",
         low=1,
     )
 
