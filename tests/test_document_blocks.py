@@ -18,6 +18,13 @@ from chaffinch.learners.dual import CoordinateDual, DualCrammerSinger, DualLogis
 from chaffinch.learners.problem import Problem
 from chaffinch.learners.training import train_passes
 from chaffinch.model.document_encoder import DocumentEncoder
+from chaffinch.recipes import document_block_examples
+from chaffinch.recipes.document_block_examples import (
+    DocumentBlockExamples,
+    made_examples,
+    raw_rows,
+    weighted_rows,
+)
 from chaffinch.recipes.document_blocks import (
     ENCODER,
     PASSES,
@@ -28,10 +35,7 @@ from chaffinch.recipes.document_blocks import (
     TrialSample,
     build_cache,
     choose_trial,
-    made_examples,
-    raw_rows,
     sample_task,
-    weighted_rows,
 )
 from chaffinch.recipes.text_features import TextFeatures
 from commandline import Runner, run
@@ -112,6 +116,25 @@ def test_rows_of_a_cache_are_those_of_the_texts(tmp_path: Path, features: str) -
     assert [cache.labels[y] for y in made.labels.tolist()] == labels
     again = weighted_rows(encoder, raw_rows(encoder, texts, 1))
     assert again.weights().tobytes() == wanted.weights().tobytes()
+
+
+@pytest.mark.parametrize("features", ["words", "counts", "characters", "words+characters"])
+@pytest.mark.parametrize("room", [1 << 20, 4000, 0], ids=["all fit", "some fit", "none fits"])
+def test_examples_that_are_kept_are_those_that_are_made_anew(
+    tmp_path: Path, features: str, room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache, encoder = cached(tmp_path, features)
+    blocks, read = DocumentBlockExamples(cache, encoder, room=room), []
+    monkeypatch.setattr(
+        document_block_examples, "made_examples", lambda *a: read.append(a[2]) or made_examples(*a)
+    )
+    for numbers in ([2, 0, 1], [1, 2, 0], [0], [1, 2]):
+        made, wanted = blocks.made(numbers), made_examples(cache, encoder, numbers)
+        assert made.ptr.tolist() == wanted.ptr.tolist()
+        assert made.ids.tolist() == wanted.ids.tolist()
+        assert made.weights().tobytes() == wanted.weights().tobytes()
+        assert made.targets().tolist() == wanted.targets().tolist()
+    assert (read == [[2], [0], [1]]) == (room == 1 << 20)
 
 
 def assert_same_over_blocks(

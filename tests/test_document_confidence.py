@@ -387,6 +387,10 @@ def test_a_classifier_can_be_calibrated_again_on_documents_that_it_has_not_seen(
     )
     with pytest.raises(DataError, match="no held-out document has a label"):
         classifier.recalibrate(["good"], ["other"])
+    before = classifier.confidence_
+    with pytest.warns(UserWarning, match="probabilities stay as they were"):
+        classifier.recalibrate(["zzz"], ["1"])
+    assert classifier.confidence_ is before
 
 
 def test_documents_from_a_cache_are_calibrated_on_dev_data(tmp_path):

@@ -146,6 +146,14 @@ def test_a_tagger_can_be_calibrated_again_and_gives_the_same_answers(posts, reci
     assert again.recalibrate(X, y).confidence_.as_dict() == with_dev.confidence_.as_dict()
 
 
+def test_too_few_sentences_leave_the_calibration_as_it_was(posts, honest):
+    few = posts[1].of_sentences(np.arange(posts[1].n_sentences) < 5)
+    before = honest.confidence_
+    with pytest.warns(UserWarning, match="stay as they were: 5 sentences are too few"):
+        honest.recalibrate(few)
+    assert honest.confidence_ is before
+
+
 def test_training_from_a_cache_is_calibrated_on_dev_data(posts, tmp_path):
     train, test = posts
     tagger = Tagger(Crf()).fit(train, dev=test, cache=tmp_path / "cache")

@@ -181,8 +181,15 @@ class Classifier(DocumentLearning):
         ``threshold_for`` then holds for documents like these.
         """
         model = self._fitted()
-        held_out = self._dev(model.prior is not None, model.classes, X, y, beside)
-        self.model_, self.confidence_ = calibrated_on_documents(model, held_out, self.threads)
+        is_of_texts = getattr(model.encoder, "union", None) is not None
+        held_out = self._dev(is_of_texts, model.classes, X, y, beside)
+        model, confidence = calibrated_on_documents(model, held_out, self.threads)
+        if confidence is None:
+            warn_about_data(
+                "the model knows no feature of these documents, so its probabilities stay as they were"
+            )
+        else:
+            self.model_, self.confidence_ = model, confidence
         return self
 
     def fit_cache(

@@ -238,10 +238,16 @@ class Tagger(TagLearning):
         """Fit the probabilities on sentences that training has not seen; the answers stay.
 
         For a model that was made smaller, or for sentences of another kind than those of training. The guarantee of
-        ``threshold`` then holds for sentences like these. With fewer than 20 sentences nothing is calibrated.
+        ``threshold`` then holds for sentences like these.
         """
         table = known_labels(X, y, self.columns_)
-        self.model_, self.confidence_ = calibrated_on_sentences(self._fitted(), table, self.threads)
+        model, confidence = calibrated_on_sentences(self._fitted(), table, self.threads)
+        if confidence is None:
+            warn_about_data(
+                f"probabilities stay as they were: {table.n_sentences} sentences are too few, or the model has none"
+            )
+        else:
+            self.model_, self.confidence_ = model, confidence
         return self
 
     def _keep_calibration_of(self, path: str) -> None:

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from chaffinch import modelfile
 from chaffinch._core import choice_scores
 from chaffinch.cache.blocks import Ids
-from chaffinch.cache.documents import DocumentCache, DocumentWriter, Rows, TextSpool
+from chaffinch.cache.documents import DocumentCache, DocumentWriter, TextSpool
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.features.rows import SparseRows, joined
+from chaffinch.features.rows import SparseRows
 from chaffinch.learners.block_choice import BlockChoice, BlockDual
 from chaffinch.learners.block_sgd import DocumentBlocks
 from chaffinch.learners.choice import ChoiceWeights, padded
@@ -33,6 +33,7 @@ from chaffinch.model.confidence import RAW, Calibration
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.modelfile import fingerprint
 from chaffinch.progress import Listener, Progress, keep_going
+from chaffinch.recipes.document_block_examples import DocumentBlockExamples, raw_rows
 from chaffinch.recipes.document_task import DocumentLabels, DocumentTask, finished, suited
 from chaffinch.recipes.fingerprints import held_out_fingerprint
 from chaffinch.recipes.out_of_fold import first_duplicates
@@ -245,31 +246,6 @@ def texts_are_smaller(texts: Sequence[str], rows: SparseRows) -> bool:
     return sum(map(len, encoded)) + above < BYTES_OF_ID * len(rows.ids)
 
 
-def raw_rows(encoder: DocumentEncoder, texts: list[str], threads: int) -> list[Rows]:
-    """The counts of each kind of features."""
-    assert encoder.union is not None
-    found: list[Rows] = []
-    for vectorizer, view in zip(encoder.union.vectorizers, encoder.views, strict=True):
-        vectorizer.threads = threads
-        rows = vectorizer.counted(view.of(texts, encoder.clusters))
-        counts = None if rows.values is None else rows.values.astype(np.int32)
-        found.append((rows.ptr, rows.ids, counts))
-    return found
-
-
-def weighted_rows(encoder: DocumentEncoder, kinds: Sequence[Rows]) -> SparseRows:
-    """The rows that ``encoder.rows`` gives for the texts, from their counts."""
-    assert encoder.union is not None
-    blocks = []
-    for (ptr, ids, counts), vectorizer, scale in zip(
-        kinds, encoder.union.vectorizers, encoder.scales, strict=True
-    ):
-        values = None if counts is None else counts.astype(np.float32)
-        rows = SparseRows(ptr, ids, values, vectorizer.feature_count)
-        blocks.append(vectorizer.weighted(rows).times(scale))
-    return joined(blocks)
-
-
 @dataclass(frozen=True)
 class LearnerTrial:
     """Settings of a learner to try: the loss, its weight against the penalty, and the first step size of SGD.
@@ -467,29 +443,6 @@ def _learner(
     )
 
 
-def made_examples(
-    cache: DocumentCache, encoder: DocumentEncoder, numbers: Sequence[int], threads: int = 1
-) -> DocumentExamples:
-    """The documents of some blocks, end to end. threads: for deriving features, if the cache holds texts."""
-    if cache.holds_texts:
-        read = [cache.texts(number) for number in numbers]
-        rows = raw_rows(encoder, [text for texts, _ in read for text in texts], threads)
-        return DocumentExamples.of_rows(
-            weighted_rows(encoder, rows), np.concatenate([y for _, y in read]), len(cache.labels)
-        )
-    found = [cache.block(number) for number in numbers]
-    kinds: list[Rows] = []
-    for k in range(cache.kinds):
-        pieces = [rows[k] for rows, _ in found]
-        starts = np.cumsum([0, *(int(ptr[-1]) for ptr, _, _ in pieces[:-1])])
-        ptr = np.concatenate([[0], *(p[1:] + s for (p, _, _), s in zip(pieces, starts, strict=True))])
-        counts = None if not cache.counted else np.concatenate([c for _, _, c in pieces if c is not None])
-        kinds.append((ptr.astype(np.int64), np.concatenate([ids for _, ids, _ in pieces]), counts))
-    return DocumentExamples.of_rows(
-        weighted_rows(encoder, kinds), np.concatenate([y for _, y in found]), len(cache.labels)
-    )
-
-
 def train_documents(
     cache: DocumentCache,
     folder: Path,
@@ -507,10 +460,8 @@ def train_documents(
         online = settings.online
         learner = replace(learner, l2=0.0, epochs=online.epochs, average=online.average, falling=False)
 
-    def made(numbers: Sequence[int]) -> DocumentExamples:
-        return made_examples(cache, encoder, numbers, settings.threads)
-
     items = int(cache.file.entries["items"].sum(dtype=np.int64))
+    made = DocumentBlockExamples(cache, encoder, settings.threads).made
     blocks = DocumentBlocks(cache.sizes, made, items, cache.file.fingerprint, F, Y)
     problem = Problem(None, None, blocks, seed=settings.seed)
     if settings.sharding is not None:
