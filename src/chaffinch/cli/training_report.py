@@ -239,12 +239,12 @@ def keep_smallest(kind: Kind, asked: TrainRequest, settings: dict[str, Any], cor
     estimator = kind.made(asked.recipe, settings, asked.features, asked.seed, asked.threads)
     with progress_bar() as listener:
         kind.fit(estimator, train, dev, listener)
-    room = max(most - SCORES, 1)
     found = smallest(
         estimator,
-        room,
+        most,
         lambda made: kind.scores_of(kind.tally(made, dev)),
         recalibrate=(lambda made: kind.recalibrate(made, dev)) if kind.calibration(estimator) else None,
+        spare=SCORES,
     )
     best, model = found.best, asked.model
     found.estimator.save(model, scores={f"dev.{name}": value for name, value in best.scores.items()})

@@ -93,6 +93,7 @@ def smallest(
     score: Callable[[Any], Scores],
     on_point: Callable[[Sized], None] = lambda _: None,
     recalibrate: Callable[[Any], Any] | None = None,
+    spare: int = 0,
 ) -> SizeSearch:
     """The best pruned and rounded version of a trained model with at most ``most`` bytes.
 
@@ -101,6 +102,7 @@ def smallest(
 
     score:       scores an estimator on held-out data; the first is the main score
     recalibrate: fits the probabilities of an estimator on held-out data; None: those of the whole model are kept
+    spare:       bytes of the file that the caller will write itself
     """
     whole = estimator.model_
     if not isinstance(whole, Shrinkable):
@@ -114,8 +116,8 @@ def smallest(
     curve: list[Sized] = []
     fitting: list[tuple[Sized, Any]] = []
     bytes_each = 1.0  # an initial estimate; then the result of the previous width
-
-    aim = most if recalibrate is None else max(most - CALIBRATION, 1)
+    room = max(most - spare, 1)
+    aim = room if recalibrate is None else room - min(CALIBRATION, room // 16)
 
     def keep(point: Sized, small: Any) -> None:
         if recalibrate is not None:
@@ -124,7 +126,7 @@ def smallest(
         point = replace(point, scores=dict(score(small)))
         curve.append(point)
         on_point(point)
-        if point.bytes <= most:
+        if point.bytes <= room:
             fitting.append((point, small))
 
     for bits in widths:
@@ -134,9 +136,9 @@ def smallest(
         bytes_each = point.bytes / max(point.weights, 1)
         keep(point, small)
     if not fitting:
-        least = min(p.bytes for p in curve) / 1024
+        least = (min(p.bytes for p in curve) + spare) / 1024
         raise ConfigError(
-            f"no setting fits into {most / 1024:,.0f} KB; the smallest tried has {least:,.0f} KB: "
+            f"no setting fits into {most / 1024:,.1f} KB; the smallest tried has {least:,.1f} KB: "
             "allow more, or train on fewer features with --features or --min-count"
         )
     best = max(fitting, key=_merit)[0]
