@@ -56,9 +56,8 @@ test: $(VENV)/.compiler ## lint, types, import contract, all tests, doctests, RE
 # Files keep their order, in which short doctests are last: sorted by their number of tests, as xdist does by default, the
 # last ones are single tests of up to half a minute, and one core waits for the other.
 # Asserts are not rewritten, which each worker would do for every file; failed tests run again with the values shown.
-# Some tests wait for other processes: with one worker more than there are cores, none is idle meanwhile.
 suite: $(VENV)/.test $(VENV)/.built
-	$(BIN)/python -m pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder --assert=plain \
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --assert=plain \
 	  || { $(BIN)/python -m pytest --last-failed --last-failed-no-failures=none; exit 1; }
 
 $(VENV)/.adapters $(VENV)/.page $(VENV)/.cluster: $(VENV)/.%: locks/%.txt | $(VENV)/.test
