@@ -137,6 +137,23 @@ def test_examples_that_are_kept_are_those_that_are_made_anew(
     assert (read == [[2], [0], [1]]) == (room == 1 << 20)
 
 
+@pytest.mark.parametrize(
+    "features", ["words", "counts", "characters", "words+characters", "sentences", "questions"]
+)
+def test_a_block_without_a_feature_is_kept_among_others(tmp_path: Path, features: str) -> None:
+    cache, encoder = cached(tmp_path, features)
+    empty = made_examples(cache, encoder, [0])
+    none = replace(
+        empty, ptr=np.zeros_like(empty.ptr), ids=empty.ids[:0], values=np.zeros(0, np.float32), factors=None
+    )
+    for numbers in ([0, 1], [1, 0]):
+        blocks = DocumentBlockExamples(cache, encoder)
+        blocks._kept[0] = none  # as the core gives it
+        found = blocks.made(numbers)
+        assert len(found.weights()) == len(found.ids) == found.ptr[-1]
+        assert found.factors is None or len(found.factors[1]) == len(found)
+
+
 def assert_same_over_blocks(
     learner: BlockChoice | BlockDual, cache: DocumentCache, encoder: DocumentEncoder, close: float
 ) -> None:

@@ -85,8 +85,12 @@ class DocumentBlockExamples:
                 self._kept[number] = one
         if self._room < 0:
             self._kept.clear()
+        pieces = [self._kept[number] for number in numbers if number in self._kept]
+        # Documents without a feature have values where others have factors: such blocks are not put together.
+        forms = {(one.values is None, one.factors is None) for one in pieces}
+        if self._room < 0 or len(forms) > 1:
             return made_examples(self._cache, self._encoder, numbers, self._threads)
-        return end_to_end([self._kept[number] for number in numbers])
+        return end_to_end(pieces)
 
 
 def end_to_end(pieces: Sequence[DocumentExamples]) -> DocumentExamples:
