@@ -275,5 +275,5 @@ PIECE = st.sampled_from(
 )
 def test_blocks_do_not_depend_on_where_their_ends_are_searched(text, sizes, format):
     content = text.encode()
-    found = record_blocks._cut("f", SmallReads(content, sizes), format, b"", None)
+    found = record_blocks._cut("f", SmallReads(content, sizes), format, b"", None, record_blocks.SIZE)
     assert [block for block, _ in found] == joined_blocks(content, sizes, format)

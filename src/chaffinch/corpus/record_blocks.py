@@ -51,10 +51,13 @@ def has_records(format: str, start: bytes) -> bool:
     return format in (*LINES, *PARAGRAPHS, *ROWS) or (format in TABLES and has_arrow())
 
 
-def record_blocks(path: str | Path, format: str, text: str | None = None) -> Iterator[RecordBlock]:
+def record_blocks(
+    path: str | Path, format: str, text: str | None = None, times: int = 1
+) -> Iterator[RecordBlock]:
     """The blocks of a file that has records; slow input comes in small blocks, without delay.
 
-    text: the name of the text column, if it is known
+    text:  the name of the text column, if it is known
+    times: the size of a block, if so much is available, as a multiple of the usual one
     """
     if format in TABLES:
         for content, row, end in arrow_blocks(path):
@@ -65,7 +68,7 @@ def record_blocks(path: str | Path, format: str, text: str | None = None) -> Ite
     )  # before a pipe is opened for reading
     with reading(path) as stream:
         header, read = made, 0
-        for block, number in _cut(path, stream, format, made, text):
+        for block, number in _cut(path, stream, format, made, text, SIZE * times * WIDER.get(format, 1)):
             read += len(block)
             if format not in ROWS:
                 yield RecordBlock(block, number, read)
@@ -100,7 +103,7 @@ def without_header(block: RecordBlock, format: str, text: str | None = None) -> 
 
 
 def _cut(
-    path: str | Path, stream: object, format: str, header: bytes, text: str | None
+    path: str | Path, stream: object, format: str, header: bytes, text: str | None, size: int
 ) -> Iterator[tuple[bytes, int]]:
     """Bytes up to the end of the last complete record that is there, and the number of their first line.
 
@@ -109,7 +112,6 @@ def _cut(
     read: Callable[[int], bytes] = getattr(stream, "read1", None) or stream.read  # type: ignore[attr-defined]
     held, first, number = b"", not header, 1
     sign = header_delimiter(header, text)
-    size = SIZE * WIDER.get(format, 1)
     while more := read(size):
         if end := _own_end(more, format):  # one copy of all bytes instead of two
             block = b"".join([held, memoryview(more)[:end]])
