@@ -260,6 +260,7 @@ void bind_features(nb::module_ &m) {
                 describe_more(self, words, types, external, false);
             },
             nb::arg("words"), nb::arg("types"), nb::arg("external"), "Add further words to each source's vocabulary.")
+        .def_prop_ro("slots", [](const Engine &self) { return self.core.slots(); }, "The most features of a token.")
         .def_prop_ro("reads_runs", [](const Engine &self) { return self.core.reads_runs(); })
         .def(
             "see_runs",

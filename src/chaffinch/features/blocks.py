@@ -89,6 +89,11 @@ class BlockEncoder:
         engine, plan = encoder._fitted()
         return cls(encoder, engine.described(_types(block, plan), plan.external, False))
 
+    @property
+    def most(self) -> int:
+        """The most features of a token."""
+        return self.encoder._fitted()[0].slots
+
     def rows(self, block: TokenTable, threads: int | None = None) -> FeatureRows:
         """The rows of a block."""
         engine, _ = self.encoder._fitted()

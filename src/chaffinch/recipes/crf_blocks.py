@@ -70,7 +70,7 @@ MOST_WEIGHT_BYTES = 768 << 20
 SAMPLED_BLOCKS = (
     4  # evenly spaced, to choose a preset and to detect whether sentences are in the order of a text
 )
-KEPT_BYTES = 64 << 20  # size of labels and rows that are kept between passes
+KEPT_BYTES = 256 << 20  # size of labels and rows that are kept between passes
 MIXED = 8  # blocks in memory at a time
 ROWS = 1 << 16  # rows of weights that are read at a time
 
@@ -192,18 +192,18 @@ class BlockExamples:
 
     def made(self, numbers: Sequence[int]) -> CrfExamples:
         """The examples of these blocks, end to end."""
-        sentences, ptr, gold = [], [], []
-        ids = np.empty(0, np.int32)
+        sentences, ptr, gold, at = [], [], [], 0
+        tokens = int(self._task.cache.tokens_by_block[list(numbers)].sum())
+        ids = np.empty(tokens * self._encoder.most, np.int32)  # memory that is not written to is not taken
         for number in numbers:  # one piece at a time: all of them are as large as the whole
             rows, y = self._piece(number)
             sentences.append(rows.sentences)
             ptr.append(rows.ptr)
             gold.append(y)
-            at = len(ids)
-            ids.resize(at + len(rows.ids), refcheck=False)
-            ids[at:] = rows.ids
+            ids[at : at + len(rows.ids)] = rows.ids
+            at += len(rows.ids)
         y = np.concatenate(gold, dtype=np.int32)
-        return CrfExamples(_end_to_end(sentences), _end_to_end(ptr), ids, y)
+        return CrfExamples(_end_to_end(sentences), _end_to_end(ptr), ids[:at], y)
 
     def _piece(self, number: int) -> tuple[FeatureRows, NDArray[Any]]:
         if number in self._rows and number in self._y:

@@ -66,8 +66,21 @@ void look_up(KeyTable &table, const Keys &keys, std::size_t n, std::int32_t *out
     for (std::size_t i = 0; i < n; ++i) out[i] = table.count_hashed(keys[i]);
 }
 
+inline std::int32_t look_up_dense(const KeyTable &table, std::uint64_t key) { return table.find_dense(key); }
+inline std::int32_t look_up_dense(KeyTable &table, std::uint64_t key) { return table.count_dense(key); }
+
+// A template of one atom: values are keys, and -1 is out of range.
+template <class Table>
+void look_up_values(Table &table, const Stage::Digit &digit, const Frame &frame, std::span<std::int32_t> out) {
+    const std::int32_t *value = frame.column(digit.column).data() + digit.offset;
+    for (std::size_t t = 0; t < frame.size(); ++t)
+        out[t] = look_up_dense(table, static_cast<std::uint64_t>(std::int64_t{value[frame.cell[t]]}));
+}
+
 // Self is TemplateTables, const (look up) or not (count).
 template <class Self> void extract(Self &t, const Frame &frame, std::span<std::int32_t> out) {
+    if (!t.window && t.stages.size() == 1 && t.stages[0].digits.size() == 1 && t.tables[0].dense())
+        return look_up_values(t.tables[0], t.stages[0].digits[0], frame, out);
     Keys keys;
     const std::size_t T = frame.size();
     for (std::size_t first = 0; first < T; first += batch) {
