@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Iterable, Iterator
-from functools import lru_cache, partial
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -253,15 +253,11 @@ def _telling(
 
 def with_extension(path: str | Path) -> list[Format]:
     """The formats that a file name suggests, the longest extension first."""
-    return list(_suggested(without_packing(Path(path).name)))
-
-
-@lru_cache(maxsize=64)  # asked for each block of a file
-def _suggested(name: str) -> tuple[Format, ...]:
-    fit = [f for f in FORMATS.values() if name.endswith(f.extensions) and name != STDIO]
-    matches = [(len(e), f) for f in fit for e in f.extensions if name.endswith(e)]
+    name = without_packing(Path(path).name)
+    suggested = [f for f in FORMATS.values() if name.endswith(f.extensions) and name != STDIO]
+    matches = [(len(e), f) for f in suggested for e in f.extensions if name.endswith(e)]
     longest = max((length for length, _ in matches), default=0)
-    return tuple(f for length, f in matches if length == longest)
+    return [f for length, f in matches if length == longest]
 
 
 def written_as(path: str | Path, layers: frozenset[str]) -> Format:
