@@ -9,7 +9,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help tour test suite test-adapters test-page test-cluster test-ray test-label-studio test-doccano lint sanitize oom docs bench wheel lock clean
+.PHONY: help tour test suite test-long test-adapters test-page test-cluster test-ray test-label-studio test-doccano lint sanitize oom docs bench wheel lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-17s %s\n", $$1, $$2}'
@@ -50,19 +50,22 @@ tour: $(VENV)/.tour $(VENV)/.built ## set up, build, and walk through the toolki
 	$(BIN)/chaffinch tour --yes
 
 # One core installs packages while the other compiles; then the linters run beside the tests.
-test: $(VENV)/.compiler ## lint, types, import contract, all tests, doctests, README examples
+test: $(VENV)/.compiler ## lint, types, import contract, tests, doctests, README examples
 	@$(MAKE) --no-print-directory --jobs=2 lint suite
 
 # Files keep their order, in which short doctests are last: sorted by their number of tests, as xdist does by default, the
 # last ones are single tests of up to half a minute, and one core waits for the other.
 # Asserts are not rewritten, which each worker would do for every file; failed tests run again with the values shown.
 suite: $(VENV)/.test $(VENV)/.built
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --assert=plain \
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --assert=plain -m "not long" \
 	  || { $(BIN)/python -m pytest --last-failed --last-failed-no-failures=none; exit 1; }
 
 $(VENV)/.adapters $(VENV)/.page $(VENV)/.cluster: $(VENV)/.%: locks/%.txt | $(VENV)/.test
 	$(PIP) -r $<
 	@touch $@
+
+test-long: $(VENV)/.test $(VENV)/.built ## tests that take seconds each: memory, killed runs, damaged files, every recipe
+	$(BIN)/python -m pytest -n auto -m long tests
 
 test-adapters: $(VENV)/.adapters $(VENV)/.built ## the interfaces to other tools, together with those tools
 	$(BIN)/python -m pytest -n auto --dist loadfile tests/adapters

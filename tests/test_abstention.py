@@ -72,6 +72,7 @@ def scored_documents(rng, n):
     return 3 * s, np.eye(4, dtype=bool)[y]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("precision", "n"), [(0.9, 600), (0.97, 2000)])
 def test_the_precision_of_a_classifier_is_missed_in_no_more_than_the_stated_share_of_draws(precision, n):
     fresh, gold = scored_documents(np.random.default_rng(99), 40_000)

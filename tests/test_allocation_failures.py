@@ -7,6 +7,7 @@ import allocation_failures
 RECIPES = ["tagger crf", "tagger greedy", "tagger beam", "classifier", "parser", "aligner"]
 
 
+@pytest.mark.long
 def test_a_failed_allocation_is_an_error_and_no_crash(tmp_path):
     if allocation_failures.library(tmp_path) is None:
         pytest.skip("needs a C compiler and Linux")

@@ -116,6 +116,7 @@ def arguments(data: Path, model: Path, cache: Path, kind: str = "") -> list[str]
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["sentences", "documents", "perceptron", "characters"])
 def test_a_run_that_is_killed_at_any_moment_ends_with_the_same_bytes(tmp_path: Path, kind: str) -> None:
     held = "documents" if kind in ("documents", "characters") else "sentences"
@@ -273,6 +274,7 @@ def test_held_out_data_threads_and_passes_are_part_of_the_estimate(
     assert needs.cached_bytes(1, threads=2) - needs.cached_bytes(1, threads=1) == 300
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells the peak of a process")
 @pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="sanitizers take memory of their own")
 @pytest.mark.parametrize(
@@ -325,6 +327,7 @@ def test_the_memory_that_is_told_is_the_memory_that_is_used(
         assert told.larger > 1.5 * told.cached
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells the peak of a process")
 @pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="sanitizers take memory of their own")
 def test_the_memory_of_characters_is_told_if_settings_are_chosen_on_a_sample(

@@ -189,6 +189,7 @@ COUNTS = {
 EXPECTED = {"logistic": SLOW, "loglinear": SLOW, "perceptron": SLOW, "nb": COUNTS, "complement-nb": COUNTS}
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Estimator Classifier does not inherit")
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_scikit_learns_checks_hold(recipe):

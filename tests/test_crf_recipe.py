@@ -449,6 +449,7 @@ def test_a_header_keeps_the_flat_settings_and_loads_as_the_composed_config(tmp_p
 # -- real corpora ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_conll2000_reaches_the_f1_and_the_optimum_that_crfsuite_reaches(data):
     from chaffinch.evaluate import score_tags
     from chaffinch.features.encoder import FeatureEncoder

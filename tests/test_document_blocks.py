@@ -189,6 +189,7 @@ def test_weights_are_those_of_documents_in_memory_bit_by_bit(
     assert_same_over_blocks(learner, cache, encoder, 2e-4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("features", "dual", "close"),
     [

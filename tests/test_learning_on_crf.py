@@ -387,6 +387,7 @@ def test_a_crf_that_lbfgs_finished_learns_on_beside_all_its_sentences(held_out):
     assert changed <= 1 + 0.01 * HELD_OUT
 
 
+@pytest.mark.long
 def test_at_the_optimum_the_marginals_under_the_weights_are_their_duals():
     memory = trained()._memory.solve()[0]
     rows, shape = memory.rows, memory.shape

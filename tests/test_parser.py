@@ -132,6 +132,7 @@ def test_words_and_sentences_never_seen_are_parsed(trained):
         assert words_of(tree) == sentence
 
 
+@pytest.mark.long
 def test_every_loss_learns(treebank, briefly_trained):
     assert briefly_trained.config_.loss == "likelihood"
     assert briefly_trained.score(treebank[1]) > 0.85
@@ -356,6 +357,7 @@ def test_round_brackets_of_a_text_are_written_as_treebanks_write_them(tmp_path, 
     ]
 
 
+@pytest.mark.long
 @pytest.mark.data
 def test_the_grammar_of_the_treebank_scores_as_it_should(data, tmp_path):
     with gzip.open(data / "ptb_sample" / "trees.tsv.gz", "rt", encoding="utf-8") as rows:

@@ -55,6 +55,7 @@ def test_newsgroups_have_the_documents_and_characters_of_their_readme(data: Path
     assert all(len(names) == 1 for names in groups.values())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("split", SST5)
 def test_sst5_rows_and_trees_have_the_counts_of_their_readme(data: Path, split: str) -> None:
     sentences, tokens, labels, n_nodes = SST5[split]
@@ -78,6 +79,7 @@ def test_trec_questions_have_the_classes_of_their_readme(data: Path, split: str)
     assert len({d.fields["fine"] for d in questions}) == {"train": 50, "test": 42}[split]
 
 
+@pytest.mark.long
 def test_ptb_sample_has_the_trees_leaves_and_labels_of_its_readme(data: Path) -> None:
     path = data / "ptb_sample" / "trees.tsv.gz"
     whole = list(brackets.read(path))

@@ -15,6 +15,7 @@ from chaffinch import ModelFileError, load, modelfile
 FUZZER = Path(fuzz_recipes.__file__)
 
 
+@pytest.mark.long
 def test_damaged_models_of_every_recipe_are_refused_or_answer() -> None:
     """In a process of its own, with little memory: a crash is an exit code, and no end of memory an exception."""
     paths = os.pathsep.join(p for p in sys.path if p)

@@ -34,6 +34,7 @@ def test_a_pickle_holds_a_model_file_and_no_object_of_ours_but_the_estimator(pos
     assert b"TemplateEncoder" not in content
 
 
+@pytest.mark.long
 def test_taggers_cross_validate_in_processes_and_predict_out_of_fold(posts):
     X, y = posts
     found = cross_validate(Tagger("hmm"), X, y, cv=3, scoring=span_f1_scorer, n_jobs=2, return_estimator=True)

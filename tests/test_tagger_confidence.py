@@ -59,6 +59,7 @@ def test_spans_of_the_default_tagger_are_as_often_right_as_it_says(posts, honest
     assert after < 0.05
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "recipe", ["crf", "hmm", "memm", "perceptron", "mira", "ssvm", "greedy", "easiest-first", "semi-crf"]
 )
@@ -128,6 +129,7 @@ def test_dev_data_serve_instead_of_folds(posts):
     assert tagger.confidence_.decisions > 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "recipe", [Crf(passes=3), "greedy", "perceptron"], ids=["crf", "greedy", "perceptron"]
 )
@@ -192,6 +194,7 @@ def test_without_folds_there_is_no_threshold(posts):
         Tagger("hmm", folds=0).fit(posts[0]).threshold(precision=0.9)
 
 
+@pytest.mark.long
 def test_decisions_of_all_recipes_are_those_that_they_decode(posts):
     train = posts[0].of_sentences(np.arange(posts[0].n_sentences) < 60)
     for recipe in TAGGERS:

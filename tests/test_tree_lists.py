@@ -57,6 +57,7 @@ def test_fitted_features_keep_their_columns():
     assert np.array_equal(rows.values, again.values)
 
 
+@pytest.mark.long
 def test_reranking_the_lists_of_a_grammar_gains(tmp_path):
     train = [d.tree for d in samples.load("trees", "train")[:400]]
     test = [d.tree for d in samples.load("trees", "test")[:150]]
@@ -173,6 +174,7 @@ def test_the_grammar_with_heads_counts_as_a_plain_count_does():
         assert found == pytest.approx(p)
 
 
+@pytest.mark.long
 def test_a_reranker_by_consensus_is_the_same_out_of_a_file(tmp_path):
     train = [d.tree for d in samples.load("trees", "train")[:200]]
     test = [d.tree for d in samples.load("trees", "test")[:60]]
