@@ -9,7 +9,7 @@ of each label.
 from dataclasses import dataclass
 from typing import Any
 
-from chaffinch.corpus.delimited import TEXT_NAMES
+from chaffinch.corpus.headers import TEXT_NAMES
 from chaffinch.corpus.json_records import Record, shown
 from chaffinch.corpus.lines import listed
 from chaffinch.corpus.losses import Losses

@@ -9,56 +9,34 @@ without a header is given one if it is certain which column is the label. Stream
 
 import csv
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
 from chaffinch import _core
 from chaffinch.corpus.format import Format
+from chaffinch.corpus.headers import (
+    EXCEL,
+    check_header,
+    delimiter_of,
+    has_text_column,
+    header_delimiter,
+    implied_header,
+    text_and_label,
+    told_header,
+)
 from chaffinch.corpus.json_records import as_text
-from chaffinch.corpus.lines import BOM, LONGEST_LINE, ended_lines, is_sound, listed, shown
+from chaffinch.corpus.lines import BOM, LONGEST_LINE, ended_lines, is_sound
 from chaffinch.corpus.losses import Losses
 from chaffinch.corpus.text_table import FurtherCells, TextTable, strings_of
-from chaffinch.errors import ConfigError, DataError, warn_about_data
-from chaffinch.files import display_name, first_line, head, reading, writing
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.files import display_name, first_line, reading, writing
 from chaffinch.knobs import knob
 from chaffinch.text.document import Document
 
-TEXT_NAMES = (
-    "text",
-    "sentence",
-    "document",
-    "content",
-    "body",
-    "review",
-    "message",
-    "question",
-    "raw_sentence",
-    "utterance",
-    "query",
-    "comment",
-    "tweet",
-    "post",
-)
-LABEL_NAMES = (
-    "label",
-    "labels",
-    "class",
-    "category",
-    "target",
-    "tag",
-    "topic",
-    "sentiment",
-    "y",
-    "intent",
-    "gold_label",
-    "polarity",
-    "emotion",
-)
 LONGEST_FIELD = 2**31 - 1
 WRITTEN = 1000  # rows that are written at a time
-DELIMITERS = ",;\t|"
 _SIGNS = {"csv": (",", True), "tsv": ("\t", False)}  # the delimiter that is written; whether cells are quoted
 # What Python's reader says, and what we say.
 _FAULTS = {
@@ -66,7 +44,6 @@ _FAULTS = {
     "new-line character": "carriage return inside the row, expected lines to end in LF or CR LF",
 }
 _BLANK_ROW = re.compile(rb"\n\r?\n")
-_EXCEL = re.compile(r"sep=(.)")  # a first line that names the delimiter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,9 +132,7 @@ def read_table(format: str, path: str | Path, text: str | None = None) -> TextTa
     with reading(path) as stream:
         content += stream.read().removeprefix(BOM if first_line(path) == 1 else b"")
     sign = header_delimiter(content, text) if format == "csv" else b"\t"
-    if format == "csv" and _EXCEL.fullmatch(
-        content.partition(b"\n")[0].decode(errors="replace").rstrip("\r")
-    ):
+    if format == "csv" and EXCEL.fullmatch(content.partition(b"\n")[0].decode(errors="replace").rstrip("\r")):
         content = content.partition(b"\n")[2]
     if len(sign) > 1 or len(content) > LONGEST_LINE or not is_sound(content):
         return None
@@ -264,10 +239,10 @@ def rows(
         lines, before = chain([header], lines), before - 1
     if delimiter is None:
         first = next(lines)
-        if told := _EXCEL.fullmatch(first.rstrip("\r\n")):
+        if told := EXCEL.fullmatch(first.rstrip("\r\n")):
             delimiter, before = told[1], before + 1
         else:
-            delimiter, lines = _delimiter(first, text), chain([first], lines)
+            delimiter, lines = delimiter_of(first, text), chain([first], lines)
     reader = csv.reader(
         lines,
         delimiter=delimiter,
@@ -293,85 +268,13 @@ def rows(
         row = row or [""]  # of a single column, whose empty cells are blank lines
         if names is None:
             names = row
-            _check_header(name, names)
+            check_header(name, names)
         elif len(row) != len(names):
             tally.refuse(
                 DataError(f"{name}:{at}: expected {len(names)} columns as in the header, found {len(row)}")
             )
             continue
         yield at, row
-
-
-def _delimiter(line: str, text: str | None) -> str:
-    """The delimiter of a header: one that yields a text column, else the one that yields most cells, else a comma.
-
-    >>> _delimiter("label;text", None), _delimiter("text", None), _delimiter("a|b, c|d", None)
-    (';', ',', '|')
-    """
-    wanted = TEXT_NAMES if text is None else (text.lower(),)
-    best, most = ",", (False, 1)
-    for sign in DELIMITERS:
-        try:
-            cells = next(csv.reader([line], delimiter=sign), [])
-        except csv.Error:
-            continue
-        found = (len(cells) > 1 and any(cell.strip().lower() in wanted for cell in cells), len(cells))
-        if found > most:
-            best, most = sign, found
-    return best
-
-
-def header_delimiter(start: bytes, text: str | None = None) -> bytes:
-    """The delimiter of a CSV file with this start, as its reader detects it. text: the text column, if it is known
-
-    >>> header_delimiter(b"label;text\\n"), header_delimiter(b"sep=|\\nlabel|text\\n")
-    (b';', b'|')
-    """
-    first = start.removeprefix(BOM).partition(b"\n")[0].decode(errors="replace").rstrip("\r")
-    told = _EXCEL.fullmatch(first)
-    return (told[1] if told else _delimiter(first, text)).encode()
-
-
-def column(name: str, header: list[str], wanted: str | None, usual: Sequence[str], kind: str) -> int | None:
-    """The index of the wanted column, or of the first with a usual name, or None.
-
-    >>> column("x.csv", ["Label", "body"], None, TEXT_NAMES, "text")
-    1
-    >>> column("x.csv", ["Label", "body"], "txt", TEXT_NAMES, "text")
-    Traceback (most recent call last):
-    chaffinch.errors.DataError: x.csv:1: there is no column 'txt' for the text; the header has 'Label', 'body'
-    """
-    if wanted is not None:
-        if wanted not in header:
-            has = listed(header)
-            raise DataError(f"{name}:1: there is no column {wanted!r} for the {kind}; the header has {has}")
-        return header.index(wanted)
-    lower = [cell.strip().lower() for cell in header]
-    return next((lower.index(candidate) for candidate in usual if candidate in lower), None)
-
-
-def text_and_label(
-    name: str, header: list[str], text: str | None, label: str | None, *, lines: bool = True
-) -> tuple[int, int | None]:
-    """The indices of the columns of the text and of the label; a table without a text is refused.
-
-    lines: the table is a text file: the error names line 1 and says that it may be a document
-    """
-    at_text = column(name, header, text, TEXT_NAMES, "text")
-    if at_text is None:
-        place, hint = (name, "")
-        if lines:
-            place, hint = (
-                f"{name}:1",
-                "; if this line is a document, add a line above it, such as label,text",
-            )
-        raise DataError(
-            f"{place}: none of the columns {listed(header)} is known to hold the text; name it with --text{hint}"
-        )
-    at_label = column(name, header, label, LABEL_NAMES, "label")
-    if at_label == at_text:
-        raise ConfigError(f"the column {header[at_text]!r} cannot be both text and label")
-    return at_text, at_label
 
 
 def own_names(d: Document) -> list[str]:
@@ -425,71 +328,6 @@ def _read(
         )
 
 
-def told_header(path: str | Path, format: str, delimiter: str | None = None) -> str:
-    """The header that a file lacks, with a warning; empty if it has one, or if that is not certain."""
-    made = implied_header(head(path), format, delimiter)
-    if made:
-        above = repr(made.removesuffix("\n"))
-        warn_about_data(f"{display_name(path)}: has no header; it is read as if the first line were {above}")
-    return made
-
-
-def implied_header(start: bytes, format: str, delimiter: str | None = None) -> str:
-    """A header for a file with this start that has none; empty if it has one, or if that is not certain.
-
-    The first row is a document if its label is a label of later rows too, which a column's name is not. Labels are
-    single words with few distinct values; texts are cells of several words. There must be one column of each.
-
-    >>> implied_header(b"spam\\twin a prize\\nham\\tsee you\\nspam\\ta prize\\nham\\tok then\\n", "tsv")
-    'label\\ttext\\n'
-    >>> implied_header(b"kind\\tthe words\\nham\\tsee you\\nspam\\ta prize\\nham\\tok then\\n", "tsv")
-    ''
-    """
-    lines = start.removeprefix(BOM).decode("utf-8", "replace").splitlines(keepends=True)
-    sign = "\t" if format == "tsv" else delimiter or (_delimiter(lines[0], None) if lines else ",")
-    if not start.endswith(b"\n"):
-        lines = lines[:-1]  # cut off
-    cells = csv.reader(
-        lines, delimiter=sign, quoting=csv.QUOTE_NONE if format == "tsv" else csv.QUOTE_MINIMAL
-    )
-    reader = (row for row in cells if row)
-    try:
-        first = next(reader, [])
-        table = [] if _is_header(first) else [first, *reader]
-    except csv.Error:
-        return ""
-    if len(table) < 3 or len({len(row) for row in table}) != 1:
-        return ""
-    columns = list(zip(*table, strict=True))
-    texts = [i for i, cells in enumerate(columns) if 2 * sum(map(_has_words, cells)) > len(cells)]
-    labels = [
-        i
-        for i, cells in enumerate(columns)
-        if cells[0] in cells[1:] and 2 * len(set(cells)) <= len(cells) and not any(map(_has_words, cells))
-    ]
-    if len(texts) != 1 or len(labels) != 1:
-        return ""
-    names = {texts[0]: "text", labels[0]: "label"}
-    return sign.join(names.get(i, f"column {i + 1}") for i in range(len(columns))) + "\n"
-
-
-def _has_words(cell: str) -> bool:
-    return len(cell.split()) > 1
-
-
-def _is_header(row: Sequence[str]) -> bool:
-    """Whether a cell is a usual name of the text."""
-    return any(cell.strip().lower() in TEXT_NAMES for cell in row)
-
-
-def _check_header(name: str, header: list[str]) -> None:
-    seen: set[str] = set()
-    for cell in header:
-        if cell in seen:
-            raise DataError(f"{name}:1: the header has the column {shown(cell)} twice")
-        seen.add(cell)
-
-
 def _rows(
     documents: Iterable[Document], fields: Sequence[str] | None, separator: str | None, labelled: bool
 ) -> Iterator[list[str]]:
@@ -521,20 +359,6 @@ def _refuse_names(names: Iterable[str], own: Iterable[str]) -> None:
             raise DataError(f"a field is called {name!r}, which is the name of another column; rename it")
 
 
-def _has_text_column(delimiters: bytes) -> Callable[[str, bytes], bool]:
-    """Whether the first line is a header with a column that is usually the text."""
-
-    def looks_like(_name: str, head: bytes) -> bool:
-        first = head.removeprefix(BOM).partition(b"\n")[0].strip().lower()
-        for sign in delimiters:
-            cells = [cell.strip(b' "') for cell in first.split(bytes([sign]))]
-            if len(cells) > 1 and any(name.encode() in cells for name in TEXT_NAMES):
-                return True
-        return False
-
-    return looks_like
-
-
 CSV = Format(
     name="csv",
     extensions=(".csv",),
@@ -542,7 +366,7 @@ CSV = Format(
     write=write_csv,
     carries=frozenset({"text", "labels", "id", "fields"}),
     # The ending alone suffices: the reader then reports what is wrong.
-    looks_like=lambda name, head: name.endswith(".csv") or _has_text_column(b",;|")(name, head),
+    looks_like=lambda name, head: name.endswith(".csv") or has_text_column(b",;|")(name, head),
     options=CsvOptions,
 )
 TSV = Format(
@@ -552,7 +376,7 @@ TSV = Format(
     write=write_tsv,
     carries=frozenset({"text", "labels", "id", "fields"}),
     looks_like=lambda name, head: (
-        name.endswith(".tsv") or _has_text_column(b"\t")(name, head) or bool(implied_header(head, "tsv"))
+        name.endswith(".tsv") or has_text_column(b"\t")(name, head) or bool(implied_header(head, "tsv"))
     ),
     options=DelimitedOptions,
 )

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from chaffinch.corpus.annotations import CONFIDENCE, JsonOptions, document
-from chaffinch.corpus.delimited import own_names, text_and_label
+from chaffinch.corpus.delimited import own_names
 from chaffinch.corpus.format import Format
+from chaffinch.corpus.headers import text_and_label
 from chaffinch.corpus.json_records import Record, as_text
 from chaffinch.corpus.lines import cut
 from chaffinch.corpus.token_lists import Lists, tagged, token_lists

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chaffinch._core import last_row_end, occurrences
-from chaffinch.corpus.delimited import header_delimiter, told_header
+from chaffinch.corpus.headers import header_delimiter, told_header
 from chaffinch.corpus.lines import BOM, LONGEST_LINE, fault, shown
 from chaffinch.corpus.parquet import arrow_blocks, arrow_rows, has_arrow
 from chaffinch.errors import DataError

@@ -31,6 +31,7 @@ from chaffinch.corpus import (
 from chaffinch.corpus.annotations import is_predicted
 from chaffinch.corpus.annotators import FIRST, MAJORITY, SOFT, Agreement, decided
 from chaffinch.corpus.format import Format
+from chaffinch.corpus.headers import implied_header
 from chaffinch.corpus.lines import empty_file
 from chaffinch.corpus.losses import Losses
 from chaffinch.corpus.sentences import as_sentences
@@ -212,7 +213,7 @@ def detect(path: str | Path, format: str | None = None, *, texts: bool = False) 
 
 def _told_apart(path: str | Path, chosen: Format, start: bytes, texts: bool) -> Format:
     """The format of a file that may be plain text; an uncertain choice is a warning."""
-    if chosen is plain_text.FORMAT and delimited.implied_header(start, "tsv"):
+    if chosen is plain_text.FORMAT and implied_header(start, "tsv"):
         return delimited.TSV
     if chosen not in (columns.FORMAT, plain_text.FORMAT):
         return chosen

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from chaffinch import _core
-from chaffinch.corpus.delimited import TEXT_NAMES
 from chaffinch.corpus.format import Format
+from chaffinch.corpus.headers import TEXT_NAMES
 from chaffinch.corpus.json_records import (
     Record,
     as_text,

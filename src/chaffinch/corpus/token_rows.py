@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaffinch.corpus.delimited import column, rows
+from chaffinch.corpus.delimited import rows
 from chaffinch.corpus.format import Format
+from chaffinch.corpus.headers import column
 from chaffinch.corpus.lines import BOM, listed
 from chaffinch.errors import DataError
 from chaffinch.files import display_name, head, without_packing, writing_text
