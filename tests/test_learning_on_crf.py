@@ -10,7 +10,7 @@ from chaffinch import Tagger, _core
 from chaffinch.corpus import read_table
 from chaffinch.errors import DataError, DataWarning
 from chaffinch.learners.likelihood import Lbfgs, Sdca
-from chaffinch.recipes import crf_memory
+from chaffinch.recipes import crf_duals, crf_memory
 from chaffinch.recipes.crf import Crf
 from chaffinch.recipes.crf_memory import CrfMemory
 from chaffinch.recipes.crf_problem import margin_costs
@@ -229,7 +229,7 @@ def test_weights_kept_between_corrections_are_those_of_the_marginals(held_out, m
     np.add.at(w, rows.ids, np.repeat(share, np.diff(rows.ptr), axis=0) / (2 * memory.chosen.c2))
     np.testing.assert_allclose(kept[: w.size].reshape(w.shape), w, atol=1e-4)
     assert memory.summed.changes == 4
-    monkeypatch.setattr(crf_memory, "MOST_CHANGES", 5)
+    monkeypatch.setattr(crf_duals, "MOST_CHANGES", 5)
     assert tagger.partial_fit(sentence(held_out, wrong[4]))._memory.summed is None
 
 

@@ -42,7 +42,8 @@ from chaffinch.recipes.crf_config import (
     learner_rate,
     suited_objective,
 )
-from chaffinch.recipes.crf_memory import CANNOT, MOST_KEPT_BYTES, CrfMemory, can_learn_on
+from chaffinch.recipes.crf_duals import MOST_KEPT_BYTES
+from chaffinch.recipes.crf_memory import CANNOT, CrfMemory, can_learn_on
 from chaffinch.recipes.crf_problem import (
     CrfLayout,
     FixedWeights,
