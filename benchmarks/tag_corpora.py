@@ -110,14 +110,14 @@ def chunks() -> Tagged:
     return Tagged(first(train, 400), first(train, 300, 1000), first(test, 600))
 
 
-def spanish() -> Tagged:
+def spanish(sentences: int) -> Tagged:
     train, dev, test = (columns(f"conll2002_es/{part}.tsv") for part in ("train", "dev", "test"))
-    return Tagged(first(train, 500), first(dev, 400), first(test, 800))
+    return Tagged(first(train, sentences), first(dev, 400), first(test, 800))
 
 
-def posts() -> Tagged:
+def posts(sentences: int) -> Tagged:
     train, dev, test = (columns(f"wnut17/{part}.tsv") for part in ("train", "dev", "test"))
-    return Tagged(first(train, 800), first(dev, 500), first(test, 800))
+    return Tagged(first(train, sentences), first(dev, 500), first(test, 800))
 
 
 def slots(sentences: int) -> Tagged:
@@ -129,8 +129,10 @@ CORPORA: dict[str, Callable[[], Tagged]] = {
     "treebank, 14,000 tokens": lambda: ewt(14_000, 3),
     "treebank, 37,000 tokens": lambda: ewt(37_000, 4),
     "chunks, 400": chunks,
-    "Spanish names, 500": spanish,
-    "posts, 800": posts,
+    "Spanish names, 500": lambda: spanish(500),
+    "Spanish names, 2500": lambda: spanish(2500),
+    "posts, 800": lambda: posts(800),
+    "posts, 3394": lambda: posts(3394),
     "ingredients, 500": lambda: ingredients(500),
     "ingredients, 2000": lambda: ingredients(2000),
     "tweets, 1000": lambda: sutd("SG", 1000),

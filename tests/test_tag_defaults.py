@@ -19,6 +19,7 @@ from chaffinch.defaults.tags import (
     TagCandidate,
     choose,
 )
+from chaffinch.evaluate import score_tags
 from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.model.incremental import IncrementalModel
 from chaffinch.recipes import calibration
@@ -105,6 +106,41 @@ def test_recipes_that_remember_decided_labels_are_chosen_if_the_chain_cannot():
     assert tagger.choice_["recipe"] != "crf"
     new, gold = questions(100, seed=1)
     assert tagger.score(new, gold) > plain.score(new, gold) + 0.02
+
+
+def doubtful_names(n, share, seed=0):
+    """Sentences of which one word may be a name: nothing but the word before it tells so, in a share of all cases."""
+    rng = np.random.RandomState(seed)
+    X, y = [], []
+    for k in range(n):
+        filling = [str(w) for w in rng.choice(list("abcdefgh"), 6)]
+        X.append([*filling, "at", f"w{seed}x{k}", "."])
+        y.append(["O"] * 7 + ["B-PLACE" if rng.rand() < share else "O", "O"])
+    return X, y
+
+
+def test_names_that_are_rarely_certain_are_found_by_a_crf_that_pays_more_for_missing_them(monkeypatch):
+    monkeypatch.setattr(tags, "CHALLENGERS", (tags.WIDE,))
+    tagger = Tagger(folds=0).fit(*doubtful_names(300, 0.38))
+    new, gold = doubtful_names(300, 0.38, seed=1)
+    plain = Tagger("crf", folds=0).fit(*doubtful_names(300, 0.38))
+    assert tagger.choice_["settings"]["recall"] == tags.MORE_NAMES["recall"]
+    f1 = [score_tags(gold, model.predict(new)).span.micro.f1 for model in (tagger, plain)]
+    assert f1[0] > f1[1] + 0.1
+
+
+def test_what_wins_for_names_is_kept_by_the_challengers_after_it(monkeypatch, trained_configs):
+    monkeypatch.setattr(tags, "CHALLENGERS", (tags.WIDE,))
+    Tagger(folds=0).fit(*doubtful_names(300, 0.38))
+    assert {config.recall for config in trained_configs if config.margin == 8.0} == {2.0}
+
+
+def test_certain_names_and_labels_of_all_tokens_keep_the_usual_cost(monkeypatch, trained_configs):
+    monkeypatch.setattr(tags, "CHALLENGERS", ())
+    assert Tagger(folds=0).fit(*doubtful_names(300, 1.0)).choice_["settings"] == {}
+    trained_configs.clear()
+    Tagger(folds=0).fit(*questions(160))
+    assert {config.recall for config in trained_configs} == {None}
 
 
 def of_questions(n=120):
