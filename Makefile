@@ -64,7 +64,7 @@ $(VENV)/.adapters $(VENV)/.page $(VENV)/.cluster: $(VENV)/.%: locks/%.txt | $(VE
 	$(PIP) -r $<
 	@touch $@
 
-test-long: $(VENV)/.test $(VENV)/.built ## tests that take seconds each: memory, killed runs, damaged files, every recipe
+test-long: $(VENV)/.test $(VENV)/.built ## tests that take seconds or train every recipe: memory, killed runs, damaged files
 	$(BIN)/python -m pytest -n auto -m long tests
 
 test-adapters: $(VENV)/.adapters $(VENV)/.built ## the interfaces to other tools, together with those tools

@@ -28,6 +28,7 @@ def trained(name: str) -> Any:
     return MODELS[name]()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_a_model_of_any_pass_is_the_same_when_training_has_ended(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -52,6 +53,7 @@ def test_a_model_of_any_pass_is_the_same_when_training_has_ended(
         assert _answers(finished, model, name) == said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_eight_threads_that_predict_at_once_get_the_serial_answers(name: str) -> None:
     one = copy.copy(trained(name))
@@ -69,6 +71,7 @@ def test_eight_threads_that_predict_at_once_get_the_serial_answers(name: str) ->
         assert all(found == [serial] * 2 for found in pool.map(asked, range(8)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_a_model_that_is_saved_and_loaded_answers_as_before(name: str, tmp_path: Path) -> None:
     one = trained(name)

@@ -297,6 +297,7 @@ def keys(learner: Learner, problem: Problem) -> tuple[type, type, type]:
     return type(problem.structure), type(problem.scorer), type(learner)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{type(case[0]).__name__}-{case[2]:g}")
 def test_a_native_row_learns_what_the_generic_loop_learns(case: Case) -> None:
     learner, made, apart = case

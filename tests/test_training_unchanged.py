@@ -10,6 +10,7 @@ from trained_numbers import NUMBERS, numbers, trained
 BEFORE = json.loads(NUMBERS.read_text())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", BEFORE)
 def test_a_recipe_learns_what_it_learnt(name: str, tmp_path: Path) -> None:
     found = numbers(trained()[name](), tmp_path / "model.chaff")
