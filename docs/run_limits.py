@@ -38,9 +38,10 @@ The limit of a path is the longer of two times. Memory: the rows of weights (or 
 definition reads and writes, fetched in the same order from a table of the same size (shuffled once if a hash of strings
 or pairs leads to them, as in vectorising), and the other bytes at the speed of a copy. Arithmetic: its operations and
 exponentials at the rates below. It is a lower bound: nothing in it waits for an earlier result, no branch is
-mispredicted. `benchmarks/limits.py` counts the bytes and operations of each path. The rate of operations is half that
-of a product of matrices, which fuses two into one instruction; the core fuses none, so that all machines give the same
-bytes.
+mispredicted. Only features of known words may pass it: their templates are looked up one after the other, each for
+thousands of tokens, and more of an index stays in the caches than if it is read token by token. `benchmarks/limits.py`
+counts the bytes and operations of each path. The rate of operations is half that of a product of matrices, which fuses
+two into one instruction; the core fuses none, so that all machines give the same bytes.
 """
 
 TABLE = """
