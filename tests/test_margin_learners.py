@@ -23,6 +23,8 @@ from chaffinch.scorers.monomials import Monomials, MonomialScorer
 from chaffinch.structures import Chain, Parts
 from small_problems import chain_problem, choice_problem, enumerated_planes, optimum, primal
 
+pytestmark = pytest.mark.long
+
 C = 0.3
 PROBLEMS = {"chain": chain_problem, "choice": choice_problem}
 

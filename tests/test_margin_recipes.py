@@ -15,6 +15,8 @@ from chaffinch.recipes.margin import MaxMarginMarkovNetwork, StructuredSvm
 from chaffinch.text.table import TokenTable
 from commandline import Runner, run  # noqa: F401
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def letters(tmp_path_factory) -> Path:

@@ -32,6 +32,8 @@ from small_problems import chain_problem, choice_problem, enumerated_planes, opt
 from test_fused import lists
 from test_margin_learners import LEARNERS, C
 
+pytestmark = pytest.mark.long
+
 TIMES = (3, 1, 2)  # how often the examples are given, in turn
 
 

@@ -14,6 +14,8 @@ from chaffinch.recipes.tree_calibration import in_tree
 from chaffinch.text.binary_trees import nodes
 from commandline import Runner, run  # noqa: F401
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def treebank():
