@@ -19,7 +19,8 @@ from chaffinch.errors import DataError
 from chaffinch.kinds import kind_of_file
 from chaffinch.kinds.caching import cache_folder, corpus_blocks, estimate, source_of
 from chaffinch.kinds.needs import Growth, Needs
-from chaffinch.text.table import concatenated
+from chaffinch.kinds.tags.cached import needs_of_sentences
+from chaffinch.text.table import TokenTable, concatenated
 from commandline import Runner, run
 from forked import Forked
 
@@ -226,6 +227,13 @@ def test_the_estimate_of_parquet_is_that_of_the_same_rows_in_csv(
     assert table is not None
     assert table.memory == pytest.approx(rows.memory, rel=0.1)
     assert table.cached == pytest.approx(rows.cached, rel=0.1)
+
+
+def test_a_recipe_that_needs_one_pass_has_an_estimate() -> None:
+    tables = [TokenTable.from_lists({"w": [["a", "b"]] * 200, "y": [["A", "B"]] * 200}) for _ in range(4)]
+    needs = needs_of_sentences(tables, "perceptron")
+    assert needs is not None
+    assert needs.seconds(1.0) > 0
 
 
 def test_the_estimate_leaves_out_rare_features_as_training_does() -> None:

@@ -25,7 +25,8 @@ from chaffinch.recipes.perceptron import MiraTagger, StructuredPerceptron
 from chaffinch.recipes.perceptron_blocks import TABLES
 from chaffinch.text.table import TokenTable, concatenated
 
-TRIAL: Any = Crf(optimiser="fast", passes=1, min_weight=0.0)  # shows how long a pass takes
+TRIAL_PASSES = 2  # the second shows how long a pass takes
+TRIAL: Any = Crf(optimiser="fast", passes=TRIAL_PASSES, min_weight=0.0)
 # Of training in memory, besides the weights: features, labels and the duals of a CRF.
 BYTES_PER_TOKEN, ONLINE_BYTES_PER_TOKEN = 1_000, 300
 OF_TOKEN = 24  # bytes of a token besides the ids of its features: bounds, label, columns
@@ -34,7 +35,6 @@ ONLINE_TABLES = 4  # of a perceptron in memory: weights, their sums, the average
 CACHED_TABLES = 3.5  # from a cache: weights, their sums, the average; the model, whose rows have no padding
 MOST_DROPPED = 64  # the largest count of a feature that may be left out
 HELD_OUT = 2  # times the rows of held-out sentences, for their own features and weights
-SLOWER = 1.5  # how much longer a pass takes over the tables of all features than over those of the sample
 READ = 3e-6  # CPU seconds to read a token, write it to the cache and find the labels
 
 
@@ -51,10 +51,10 @@ def needs_of_sentences(
     trial, passes, online = TRIAL, SGD_PASSES, False
     asked = None if recipe is None else TAGGERS.by_name(recipe).config()
     if isinstance(asked, StructuredPerceptron | MiraTagger):
-        trial, passes, online = replace(asked, epochs=1), asked.epochs, True
-    began = process_time()
-    model: Any = Tagger(trial, features=features, folds=0, threads=1).fit(whole).model_
-    trained = process_time() - began
+        trial, passes, online = replace(asked, epochs=TRIAL_PASSES), asked.epochs, True
+    ends = [process_time()] * 2  # of passes: a recipe may stop after one
+    tagger = Tagger(trial, features=features, folds=0, threads=1)
+    model: Any = tagger.fit(whole, on_epoch=lambda _: ends.append(process_time())).model_
     found, columns = model.encoder.features, model.encoder.columns
     sizes, counts, took = [], [], 0.0
     for n in (len(corpora) // 4, len(corpora) // 2, len(corpora)):
@@ -80,7 +80,7 @@ def needs_of_sentences(
         ahead=int(MIXED * TOKENS * row),
         as_blocks=2 * row * whole.n_tokens,
         once=took + READ * whole.n_tokens,
-        each_pass=SLOWER * max(trained - took, 0.0) + took / 2,  # rows are looked up again, but not counted
+        each_pass=ends[-1] - ends[-2] + took / 2,  # rows are looked up again, but not counted
         passes=passes,
         index_bytes=INDEXED,
         in_memory=table * ONLINE_TABLES + INDEXED if online else None,
