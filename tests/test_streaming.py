@@ -350,28 +350,6 @@ def test_a_block_without_labels_is_answered_with_the_columns_of_the_first(models
     assert outcome.out.splitlines()[-1].startswith('"",bad soup,-')
 
 
-def test_several_files_go_to_one_output_or_to_a_folder(models, tmp_path, run):  # noqa: F811
-    for n in range(3):
-        (tmp_path / f"in{n}.csv").write_text(f"text\ngood {n}\nbad {n}\n")
-    model, pattern = str(models / "texts.chaff"), str(tmp_path / "in*.csv")
-    run("predict", model, pattern, "-o", str(tmp_path / "all.csv"))
-    rows = (tmp_path / "all.csv").read_text().splitlines()
-    assert [row.split(",")[0] for row in rows] == [
-        "text",
-        *(f"{w} {n}" for n in range(3) for w in ("good", "bad")),
-    ]
-    refused = run("predict", model, pattern, "-o", str(tmp_path / "out") + "/")
-    assert refused.code == 2
-    assert "make the folder for a file per input" in refused.err
-    assert not (tmp_path / "out").exists()
-    (tmp_path / "out").mkdir()
-    run("predict", model, pattern, "-o", str(tmp_path / "out"))
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["in0.csv", "in1.csv", "in2.csv"]
-    assert (tmp_path / "out" / "in1.csv").read_text().count("\n") == 3
-    assert run("predict", model, str(tmp_path / "no*.csv")).code == 2
-    assert run("predict", model, pattern, "-o", str(tmp_path)).code == 2  # would replace the inputs
-
-
 @pytest.mark.parametrize("end", [".gz", ".zst"])
 def test_packed_files_are_read_and_written(models, tmp_path, run, end):  # noqa: F811
     if end == ".zst":

@@ -3,27 +3,25 @@
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from glob import glob
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from chaffinch.cli.console import progress_bar
+from chaffinch.cli.prediction_files import inputs_of, is_folder_for, targets_in
 from chaffinch.cli.terminal import if_interrupted, not_written
 from chaffinch.corpus import FORMATS
 from chaffinch.engines import ENGINES, engine_named
 from chaffinch.engines.prediction import MANIFEST, FilePrediction, digest_of, predict_files
-from chaffinch.errors import ConfigError, DataError, warn_about_data
+from chaffinch.errors import ConfigError, warn_about_data
 from chaffinch.estimators import load
-from chaffinch.files import STDIO, is_stream, many_writers, refuse_unwritable, without_packing
+from chaffinch.files import STDIO, is_stream, many_writers
 from chaffinch.kinds import kind_of_model
 from chaffinch.kinds.kind import refuse_strange_flags
 from chaffinch.kinds.requests import BlockLayout, PredictRequest
 from chaffinch.kinds.streaming import ON_ERROR, predict_file
 from chaffinch.progress import Progress
-
-ONE_VALUE = (".json", ".html", ".parquet")
 
 EXAMPLES = """
 chaffinch predict model.chaff new.conll -o tagged.conll
@@ -56,16 +54,17 @@ def command(
             "such as 'in/*.txt'; '-' for standard input, the default."
         ),
     ] = None,
-    output: Annotated[
-        Path,
+    out: Annotated[
+        str,
         typer.Option(
             "--out",
             "--output",
             "-o",
-            help="File to write the result to; by default stdout. An existing folder gets a file of the same "
-            "name per input.",
+            help="File to write the result to; by default stdout. A folder, which a name that ends in / makes, gets a "
+            "file per input, of the same name if its format can hold the answers (a.csv for a.txt).",
+            metavar="PATH",
         ),
-    ] = Path(STDIO),
+    ] = STDIO,
     from_format: Annotated[
         str | None,
         typer.Option(
@@ -176,16 +175,14 @@ def command(
         raise ConfigError("--probabilities needs --json")
     if on_error not in ON_ERROR:
         raise ConfigError(f"--on-error must be one of {', '.join(ON_ERROR)}, got {on_error!r}")
-    inputs = _inputs(data or [Path(STDIO)])
-    if engine is not None:
-        _make_folder(inputs, output)
-    targets = _targets(inputs, output, to_format, apart=engine is not None)
-    with if_interrupted(_kept(targets)):
+    inputs, output = inputs_of(data or [Path(STDIO)]), Path(out)
+    in_folder = is_folder_for(inputs, out, to_format, engine)
+    with if_interrupted(_kept([output])):
         loaded = load(model)
     kind = kind_of_model(loaded)
     asked = PredictRequest(
         data=inputs[0],
-        output=targets[0],
+        output=output,
         from_format=from_format,
         to_format=to_format,
         columns=columns,
@@ -204,11 +201,14 @@ def command(
         threads=threads,
     )
     refuse_strange_flags(kind, asked)
+    targets = [output] * len(inputs)
+    if in_folder:
+        targets = targets_in(output, inputs, kind, loaded, asked, apart=engine is not None)
     if engine is not None:
         with if_interrupted(lambda: f"complete files are in {output}; the same command predicts the others"):
             _by_engine(model, asked, inputs, targets, on_error, engine, workers)
         return
-    together = len(inputs) > 1 and targets[0] == targets[-1]
+    together = len(inputs) > 1 and not in_folder
     layout = BlockLayout() if together else None
     with (
         if_interrupted(_kept(targets)),
@@ -270,71 +270,3 @@ def _by_engine(
             f"{before:,} of {len(pairs):,} files were predicted before by this model with the same settings and are "
             f"kept; delete {targets[0].parent / MANIFEST} to predict them again"
         )
-
-
-def _make_folder(inputs: Sequence[Path], output: Path) -> None:
-    """Create the folder for the predictions of an engine if it does not exist."""
-    if any(is_stream(path) for path in inputs) or is_stream(output):
-        raise ConfigError("--engine needs input files and, as -o, a folder")
-    if output.is_dir():
-        return
-    if output.exists() or output.suffix:
-        raise ConfigError(f"--engine needs a folder as -o, got {output}")
-    try:
-        output.mkdir(parents=True)
-    except OSError as e:
-        raise DataError(f"{output}: cannot be created: {e.strerror}") from None
-
-
-def _inputs(given: Sequence[Path]) -> list[Path]:
-    """The named files and the matches of patterns, in order."""
-    found: list[Path] = []
-    for path in given:
-        if any(sign in str(path) for sign in "*?[") and not path.exists():
-            matches = sorted(Path(name) for name in glob(str(path)))
-            if not matches:
-                raise DataError(f"{path}: no file matches")
-            found += matches
-        else:
-            found.append(path)
-    return found
-
-
-def _targets(
-    inputs: Sequence[Path], output: Path, to_format: str | None, *, apart: bool = False
-) -> list[Path]:
-    """The output of each input: a file of the same name in a folder, or one output for all.
-
-    apart: refuse to replace an input by its answers, even if it is the only one
-    """
-    if output.is_dir() and to_format != "brat" and not any(path.is_dir() for path in inputs):
-        targets = [output / path.name for path in inputs]
-        if len(set(targets)) < len(targets) or any(str(path) == STDIO for path in inputs):
-            raise ConfigError(f"{output}: a folder as output needs input files of different names")
-    elif (
-        len(inputs) > 1
-        and to_format is None
-        and not output.exists()
-        and not output.suffix
-        and not is_stream(output)
-    ):
-        raise ConfigError(
-            f"{output}: its name has no extension and it is no folder; make the folder for a file per input, or "
-            f"name one file for all answers, such as {output}.jsonl"
-        )
-    else:
-        folders = [path for path in inputs if path.is_dir()]
-        if output.is_dir() and to_format != "brat" and folders and len(inputs) > 1:
-            raise DataError(f"{folders[0]}: is a directory, expected a file")
-        targets = [output] * len(inputs)
-    for path, target in zip(inputs, targets, strict=True):
-        if not target.is_dir():  # a folder may be a corpus of brat
-            refuse_unwritable(target)
-        several = len(inputs) > 1 or apart
-        if several and target.exists() and path.exists() and target.samefile(path):
-            raise ConfigError(f"{target}: is an input too; name another folder")
-    if len(inputs) > 1 and targets[0] == targets[-1] and without_packing(output.name).endswith(ONE_VALUE):
-        raise ConfigError(
-            f"{output}: this format cannot hold the rows of several files; name a folder or a .jsonl file"
-        )
-    return targets

@@ -37,6 +37,7 @@ from chaffinch.text.document import Document
 WITH_FIELDS = ("csv", "tsv", "jsonl", "parquet")
 ON_SCREEN, DELIMITED = WITH_FIELDS[:3], WITH_FIELDS[:2]
 TOOLS = ("label-studio", "doccano", "prodigy")  # tools with predictions in their tasks
+ABLE = (*WITH_FIELDS, *TOOLS)  # formats that can carry predictions
 
 
 class LabelTestSet(TestSet):
@@ -262,6 +263,11 @@ def write_for_tools(
     write(made, output, format=format, **options)
 
 
+def can_hold_answers(output: Path) -> bool:
+    """Whether a format of this file name can carry predictions."""
+    return any(format.name in ABLE for format in with_extension(output))
+
+
 def format_of_answers(output: Path, of_input: str, wanted: str | None) -> str:
     """The format of predictions: the named one, that of the output's name, that of the input, else CSV.
 
@@ -270,9 +276,8 @@ def format_of_answers(output: Path, of_input: str, wanted: str | None) -> str:
     suggested = [named(wanted).name] if wanted is not None else [f.name for f in with_extension(output)]
     if not suggested:
         return of_input if of_input in ON_SCREEN else ON_SCREEN[0]
-    able = (*WITH_FIELDS, *TOOLS)
     first = [] if of_input in TOOLS and wanted is None and "jsonl" in suggested else [of_input]
-    fit = [name for name in (*first, *able) if name in able and name in suggested]
+    fit = [name for name in (*first, *ABLE) if name in ABLE and name in suggested]
     if not fit:
         raise ConfigError(
             f"{output}: the format {suggested[-1]} cannot hold predictions; "

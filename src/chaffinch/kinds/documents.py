@@ -32,6 +32,7 @@ from chaffinch.kinds.document_answers import (
     ON_SCREEN,
     TOOLS,
     LabelTestSet,
+    can_hold_answers,
     certain_labels,
     format_of_answers,
     header_above,
@@ -273,6 +274,10 @@ class DocumentKind(Kind, TextLabels):
     def streams(self, model: Classifier) -> bool:
         """Always."""
         return True
+
+    def ending(self, model: Classifier, asked: PredictRequest) -> str | None:
+        """Labels are a column of CSV."""
+        return None if can_hold_answers(asked.output) else ".csv"
 
     def answers_have_header(self, asked: PredictRequest) -> bool:
         """If they are written as CSV or TSV."""

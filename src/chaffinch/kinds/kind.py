@@ -370,6 +370,10 @@ class Kind(ABC):
         """Whether the answer to a row depends on that row alone."""
         return False
 
+    def ending(self, model: Any, asked: PredictRequest) -> str | None:
+        """The extension for a file of answers; None if ``asked.output`` can hold them."""
+        return None
+
     def answers_have_header(self, asked: PredictRequest) -> bool:
         """Whether the first line that ``predict`` writes names columns."""
         return False
@@ -488,10 +492,16 @@ def refuse_strange_flags(kind: Kind, request: TrainRequest | PredictRequest | Ex
         raise ConfigError(f"--{flag} does not apply to {kind.plural}; leave it out")
 
 
-def refuse_other_format(output: Path, layer: str, names: str) -> None:
-    """Raise if the format of this file name does not hold a layer of documents: tree, links."""
+def holds_layer(output: Path, layer: str) -> bool:
+    """Whether a format of this file name holds a layer of documents: tree, links; a name of no format holds any."""
     suggested = with_extension(output)
-    if suggested and not any(layer in format.carries for format in suggested):
+    return not suggested or any(layer in format.carries for format in suggested)
+
+
+def refuse_other_format(output: Path, layer: str, names: str) -> None:
+    """Raise if no format of this file name holds a layer of documents."""
+    if not holds_layer(output, layer):
+        suggested = with_extension(output)
         raise ConfigError(
             f"{output}: by its name the format is {suggested[-1].name}, which holds no {layer}; name {names}"
         )

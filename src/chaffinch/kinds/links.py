@@ -20,7 +20,15 @@ from chaffinch.evaluate.mistakes import Pieces
 from chaffinch.evaluate.outputs import row_place
 from chaffinch.files import writing_text
 from chaffinch.kinds.corpora import Corpus, ExampleLists
-from chaffinch.kinds.kind import Confusion, Contents, Kind, TestSet, missed_and_invented, refuse_other_format
+from chaffinch.kinds.kind import (
+    Confusion,
+    Contents,
+    Kind,
+    TestSet,
+    holds_layer,
+    missed_and_invented,
+    refuse_other_format,
+)
 from chaffinch.kinds.requests import (
     ExplainRequest,
     PredictRequest,
@@ -137,6 +145,10 @@ class LinkKind(Kind):
         }
 
     # -- answering
+
+    def ending(self, model: Aligner, asked: PredictRequest) -> str | None:
+        """Pairs with links are TSV."""
+        return None if holds_layer(asked.output, "links") else ".tsv"
 
     def predict(self, model: Aligner, asked: PredictRequest) -> None:
         """Write the pairs with the predicted links as sure links, instead of any links that they had."""

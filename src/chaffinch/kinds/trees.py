@@ -28,6 +28,7 @@ from chaffinch.kinds.kind import (
     Kind,
     Scores,
     TestSet,
+    holds_layer,
     missed_and_invented,
     refuse_other_format,
 )
@@ -135,6 +136,10 @@ class TreeKind(Kind):
         return {"trees": len(corpus), "labels": len(estimator.labels_)}
 
     # -- answering
+
+    def ending(self, model: Parser, asked: PredictRequest) -> str | None:
+        """Trees are lines of brackets."""
+        return None if holds_layer(asked.output, "tree") else ".mrg"
 
     def predict(self, model: Parser, asked: PredictRequest) -> None:
         """Write one tree per line; --kbest: K lines of score, tab and tree for each sentence, then an empty line.

@@ -30,6 +30,7 @@ from chaffinch.kinds.tags.block_answers import label_rows, relabel_conllu
 from chaffinch.kinds.tags.cached import fit_cached_sentences, needs_of_sentences
 from chaffinch.kinds.tags.contents import tagger_contents
 from chaffinch.kinds.tags.output import (
+    can_hold_tags,
     conllu_documents,
     format_of_spans,
     is_conllu,
@@ -66,6 +67,7 @@ from chaffinch.recipes.rescued import RescuedTagger
 from chaffinch.recipes.rules import ForbiddenGold
 from chaffinch.rules import read_rules
 from chaffinch.text.document import LABEL, WORD, Document
+from chaffinch.text.schemes import scheme_of
 from chaffinch.text.table import Column, TokenTable
 from chaffinch.trust.explanation import Explanation
 
@@ -293,6 +295,18 @@ class TagKind(Kind, TokenLabels):
     def streams(self, model: Tagger) -> bool:
         """Yes, unless a second pass reads whole documents."""
         return not isinstance(model.model_, TwoPassModel)
+
+    def ending(self, model: Tagger, asked: PredictRequest) -> str | None:
+        """Spans are JSON lines, tags that mark no spans are columns."""
+        if can_hold_tags(model, asked.output):
+            return None
+        try:
+            given = detect(asked.data, asked.from_format)
+        except DataError:  # which its reader reports
+            return None
+        if can_hold_tags(model, asked.output, given):
+            return None
+        return ".conll" if scheme_of(model.classes_.tolist()) is None else ".jsonl"
 
     def predict(self, model: Tagger, asked: PredictRequest) -> None:
         """Write the sentences back with the prediction as the last column, or as spans if the output holds spans."""

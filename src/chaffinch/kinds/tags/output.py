@@ -170,13 +170,16 @@ def page(made: Sequence[Sequence[SentenceDecisions]], title: str) -> Page:
 SURENESS = "Probability"  # the attribute in the last column of CoNLL-U
 
 
+SPANS = {"jsonl": "jsonl-spans"}  # for formats that hold no spans, the one of the same extension that does
+
+
 def format_of_spans(output: Path, format: str | None = None, given: Format | None = None) -> Format | None:
     """The named format, or that of the output's name, if it holds texts with spans or tags; None for files of columns.
 
     given: the format of the input; the output keeps it if it holds tags and the output's name allows it
     Other names are refused: the output could not be read again.
     """
-    suggested = with_extension(output) if format is None else [named(format)]
+    suggested = with_extension(output) if format is None else [named(SPANS.get(format, format))]
     kept = given is not None and given in suggested and given.name not in TABLES and _holds_tags(given)
     if format is None and kept:
         return given
@@ -190,6 +193,15 @@ def format_of_spans(output: Path, format: str | None = None, given: Format | Non
             "(tagged.conll), of CoNLL-U (tagged.conllu) or of spans (found.jsonl)"
         )
     return chosen
+
+
+def can_hold_tags(tagger: Tagger, output: Path, given: Format | None = None) -> bool:
+    """Whether a file of this name can hold the tags of this tagger; given: the format of the input, if it is known."""
+    try:
+        format = format_of_spans(output, given=given)
+    except ConfigError:
+        return False
+    return format is None or _holds_tags(format) or scheme_of(tagger.classes_.tolist()) is not None
 
 
 def write_spans(
