@@ -1,7 +1,9 @@
 """A real browser for the page: Debian's chromium, or the one that CHROMIUM names."""
 
+import faulthandler
 import os
 import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +15,27 @@ from page.stub import Stub, serving
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 PACKAGES = Path(__file__).parent / "node_modules"
 SENTENCE = "Ada Lovelace went to Paris in spring ."
+PATIENCE = 150  # seconds that a test may take
+HUNG = 75  # the exit status of a run whose browser stopped to answer: make test-page then tries once more
 WIDE, PHONE = {"width": 1280, "height": 860}, {"width": 390, "height": 800}
+
+
+@pytest.fixture(autouse=True)
+def bounded(request: pytest.FixtureRequest) -> Iterator[None]:
+    """End the run if a test hangs: some requests to a browser, such as to evaluate, are waited for without a limit."""
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+
+    def give_up() -> None:
+        capture.suspend_global_capture()
+        print(f"{request.node.nodeid} hangs", flush=True)
+        faulthandler.dump_traceback(all_threads=True)
+        os._exit(HUNG)
+
+    timer = threading.Timer(PATIENCE, give_up)
+    timer.daemon = True
+    timer.start()
+    yield
+    timer.cancel()
 
 
 @pytest.fixture(scope="session")
