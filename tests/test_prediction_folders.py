@@ -147,3 +147,15 @@ def test_standard_input_has_no_name_for_a_file_in_a_folder(models: Path, tmp_pat
     assert outcome.code == 2
     assert "a folder as output needs input files" in outcome.err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("engine", [[], ["--engine", "threads"]])
+def test_brat_has_a_folder_per_input(engine: list[str], models: Path, tmp_path: Path, run: Runner) -> None:  # noqa: F811
+    for name in ("a.txt", "b.txt.gz"):
+        content = CONTENTS["a.txt"].encode()
+        (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    asked = ("predict", models / "spans.chaff", tmp_path / "*.txt*", "--from", "text", "--to", "brat")
+    outcome = run(*asked, "-o", tmp_path / "out", *engine)
+    assert outcome.code == 0, outcome.err
+    for folder in ("a", "b"):
+        assert len(list((tmp_path / "out" / folder).glob("*.ann"))) == 2

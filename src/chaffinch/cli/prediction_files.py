@@ -8,11 +8,10 @@ from typing import Any
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import STDIO, is_stream, refuse_unwritable, without_packing
 from chaffinch.kinds import Kind
-from chaffinch.kinds.answer_names import name_of_answers
+from chaffinch.kinds.answer_names import OF_FOLDERS, name_of_answers
 from chaffinch.kinds.requests import PredictRequest
 
 ONE_VALUE = (".json", ".html", ".parquet")
-OF_FOLDERS = "brat"  # a format whose output is a folder
 
 
 def inputs_of(given: Sequence[Path]) -> list[Path]:
@@ -40,14 +39,16 @@ def is_folder_for(inputs: Sequence[Path], out: str, to_format: str | None, engin
         _refuse_without_folder(inputs, output)
         return True
     folders = [path for path in inputs if path.is_dir()]
+    several = len(inputs) > 1
+    if to_format == OF_FOLDERS and several:
+        return True
     if to_format != OF_FOLDERS and (output.is_dir() or out.endswith("/")):
-        if folders and len(inputs) > 1:
+        if folders and several:
             raise DataError(f"{folders[0]}: is a directory, expected a file")
         if not folders:
             if output.is_dir():
                 refuse_unwritable(output / inputs[0].name)
             return True
-    several = len(inputs) > 1
     if several and to_format is None and not (output.exists() or output.suffix or is_stream(output)):
         raise ConfigError(
             f"{output}: its name has no extension and it is no folder; end it with / to make a folder with a file per "
@@ -97,7 +98,8 @@ def targets_in(
         except OSError as e:
             raise DataError(f"{output}: cannot be created: {e.strerror}") from None
     for target in targets:
-        refuse_unwritable(target)
+        if asked.to_format != OF_FOLDERS:
+            refuse_unwritable(target)
     return targets
 
 
