@@ -395,3 +395,22 @@ def test_several_labels_are_judged_by_the_shares_of_a_json_output(tmp_path):
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     found = json.loads(run(tmp_path / "gold.jsonl", tmp_path / "out.jsonl", "--json"))
     assert_calibration(found, "labels", [0.9, 0.7, 0.8], [True, False, True])
+
+
+def test_tags_in_columns_are_scored_against_texts_with_spans(files, tmp_path):
+    scores = [{"score": 0.8}, {"score": 0.9}, {"score": 0.4}]
+    spans = [[(0, 3, "NP")], [(0, 2, "VP")], [(0, 8, "NP")]]
+    with (tmp_path / "out.jsonl").open("w") as stream:
+        for words, found, sure in zip(WORDS, spans, scores, strict=True):
+            made = [{"start": a, "end": b, "label": label} | sure for a, b, label in found]
+            stream.write(json.dumps({"text": " ".join(words), "spans": made}) + "\n")
+    by_tags, by_spans = (
+        json.loads(run(files[0], other, "--json")) for other in (files[1], tmp_path / "out.jsonl")
+    )
+    same = ("span.micro.f1", "span.micro.precision", "span.micro.recall", "untyped.f1")
+    assert [by_spans[key] for key in same] == [by_tags[key] for key in same]
+    assert by_spans["span.micro.precision"] == pytest.approx(1 / 3)
+    assert_calibration(by_spans, "spans", np.array([0.8, 0.9, 0.4]), np.array([False, True, False]))
+    plain = column_file(tmp_path / "plain.conll", WORDS, [["D", "N", "V"], ["P", "V"], ["A", "A"]])
+    with pytest.raises(DataError, match=r"plain\.conll: its tags mark no spans"):
+        evaluate_files(plain, tmp_path / "out.jsonl")

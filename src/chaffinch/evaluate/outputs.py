@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -20,7 +20,9 @@ from chaffinch.evaluate.reliability import Confidences
 from chaffinch.evaluate.tally import Tally
 from chaffinch.files import display_name
 from chaffinch.knobs import knobs
-from chaffinch.text.document import Document
+from chaffinch.text.alignment import spans_of
+from chaffinch.text.document import LABEL, Document
+from chaffinch.text.schemes import scheme_of
 
 # The separator of several labels in a cell of predictions.
 SEPARATOR = "|"
@@ -146,7 +148,7 @@ def read_outputs(
     options: dict[str, Any],
     known: Sequence[type[Outputs]],
 ) -> Outputs:
-    """Gold and outputs from files; a single file must hold both.
+    """Gold and outputs from files; a single file must hold both. Tags in columns are compared with spans as spans.
 
     options: passed to the reader of gold, and of outputs of the same format
     known:   the possible tasks; the first that fits is used
@@ -155,6 +157,8 @@ def read_outputs(
     if own is not None and format is None and not own.detected:
         return own.of_files(paths, [], [])
     chosen = detect(paths[0], format)
+    if format is None and has_tags(chosen) and any(map(_has_spans, paths[1:])):
+        return _of_documents(paths, [_with_spans(path, options) for path in paths], known)
     formats = [chosen.name, *(chosen.name if format else _format_like(chosen, path) for path in paths[1:])]
     there = [] if chosen.options is None else [k.name for k in knobs(chosen.options)]
     for name in options:
@@ -221,6 +225,29 @@ def _format_like(gold: Format, path: str | Path) -> str:
             f"convert it to that format: chaffinch convert {path} OUT --to {gold.name}"
         )
     return seen.name if has_tags(seen) == has_tags(gold) else gold.name
+
+
+def _has_spans(path: str | Path) -> bool:
+    """Whether a file has texts with spans, not tags in columns."""
+    try:
+        format = detect(path)
+    except DataError:
+        return False
+    return "spans" in format.carries and not has_tags(format)
+
+
+def _with_spans(path: str | Path, options: dict[str, Any]) -> list[Document]:
+    """The documents of a file with their spans, or with those that their tags mark."""
+    format = detect(path)
+    if not has_tags(format):
+        return list(read(path, format.name))
+    documents = list(read(path, format.name, **options))
+    scheme = scheme_of(sorted({tag for d in documents for tag in d.columns.get(LABEL, ())}))
+    if scheme is None:
+        raise DataError(
+            f"{display_name(path)}: its tags mark no spans, and another file has spans; name files of columns"
+        )
+    return [replace(d, spans=spans_of(d, scheme)) for d in documents]
 
 
 def _of_documents(
