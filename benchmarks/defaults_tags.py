@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +211,13 @@ PAGE = """# Taggers with no setting
 """
 
 
+def kept_rows(page: Path, rows: list[str], names: Sequence[str]) -> list[str]:
+    """The rows of the table on a page in the order of these names, new ones in place of old ones."""
+    text = page.read_text(encoding="utf-8") if page.exists() else ""
+    kept = {line.split(" | ")[0]: line for line in [*text.split("\n"), *rows] if line.startswith("| ")}
+    return [kept[f"| {name}"] for name in names if f"| {name}" in kept]
+
+
 def main(arguments: list[str]) -> None:
     warnings.simplefilter("ignore")
     page = None
@@ -225,12 +232,8 @@ def main(arguments: list[str]) -> None:
         if page is not None:
             assert __doc__ is not None
             about = " ".join(__doc__.split("\n\n", 3)[3].split())
-            text = page.read_text(encoding="utf-8") if page.exists() else ""
-            kept = {
-                line.split(" | ")[0]: line for line in [*text.split("\n"), *rows] if line.startswith("| ")
-            }
-            table = [kept[f"| {one}"] for one in CORPORA if f"| {one}" in kept]
-            page.write_text(PAGE.format(about=about, table="\n".join([HEAD, *table])), encoding="utf-8")
+            table = [HEAD, *kept_rows(page, rows, list(CORPORA))]
+            page.write_text(PAGE.format(about=about, table="\n".join(table)), encoding="utf-8")
 
 
 if __name__ == "__main__":

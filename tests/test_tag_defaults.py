@@ -256,6 +256,21 @@ def test_a_preset_needs_half_the_lead_of_another_recipe(monkeypatch):
     assert race.best.recipe == "greedy"
 
 
+def test_a_wider_margin_wins_if_it_is_ahead_at_all(monkeypatch):
+    crf = np.full(200, 7.0)
+    other = crf.copy()
+    other[::20] += 1.0  # ahead by less than half a standard error
+    other[3::25] -= 1.0
+    race, _ = counted_race(monkeypatch, of_questions(200), {"crf": crf, "greedy": other})
+    rival = TagCandidate(race.best.features, "greedy")
+    assert 0.1 < race.measure(rival, FOLDS).lead(race.measure(race.best, FOLDS)) < tags.NAMES_LEAD
+    race.meet(rival, tags.WIDE.needed, tags.PRESET_PATIENCE)
+    assert race.best.recipe == "greedy"
+    race, _ = counted_race(monkeypatch, of_questions(200), {"crf": other, "greedy": crf})
+    race.meet(rival, tags.WIDE.needed, tags.PRESET_PATIENCE)
+    assert race.best.recipe == "crf"
+
+
 @pytest.mark.parametrize("sample", ["ingredients", "posts"])
 def test_the_choice_costs_at_most_its_budget_of_counted_work(monkeypatch, sample):
     made, init = [], tags._Race.__init__
