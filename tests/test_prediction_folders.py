@@ -159,3 +159,25 @@ def test_brat_has_a_folder_per_input(engine: list[str], models: Path, tmp_path: 
     assert outcome.code == 0, outcome.err
     for folder in ("a", "b"):
         assert len(list((tmp_path / "out" / folder).glob("*.ann"))) == 2
+
+
+@pytest.mark.parametrize("engine", [[], ["--engine", "threads"]])
+@pytest.mark.parametrize(("name", "why"), [("a.csv", "is an input too"), ("a.txt", "exists in the folder")])
+def test_nothing_in_the_folder_of_the_inputs_is_replaced(
+    name: str,
+    why: str,
+    engine: list[str],
+    models: Path,
+    tmp_path: Path,
+    run: Runner,  # noqa: F811
+) -> None:
+    for one in ("a.csv", "a.txt"):
+        (tmp_path / one).write_text(CONTENTS[one])
+    outcome = run("predict", models / "texts.chaff", tmp_path / name, "-o", f"{tmp_path}/", *engine)
+    assert outcome.code == 2
+    assert f"{tmp_path / 'a.csv'}: {why}" in outcome.err
+    assert (tmp_path / "a.csv").read_text() == CONTENTS["a.csv"]
+    (tmp_path / "a.csv").unlink()
+    (tmp_path / "a.txt").write_text(CONTENTS["a.txt"])
+    assert run("predict", models / "texts.chaff", tmp_path / "a.txt", "-o", f"{tmp_path}/").code == 0
+    assert (tmp_path / "a.csv").read_text().count("\n") == 3

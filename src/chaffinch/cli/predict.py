@@ -203,7 +203,7 @@ def command(
     refuse_strange_flags(kind, asked)
     targets = [output] * len(inputs)
     if in_folder:
-        targets = targets_in(output, inputs, kind, loaded, asked, apart=engine is not None)
+        targets = targets_in(output, inputs, kind, loaded, asked)
     if engine is not None:
         with if_interrupted(lambda: f"complete files are in {output}; the same command predicts the others"):
             _by_engine(model, asked, inputs, targets, on_error, engine, workers)

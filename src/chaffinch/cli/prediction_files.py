@@ -72,12 +72,10 @@ def targets_in(
     kind: Kind,
     model: Any,
     asked: PredictRequest,
-    *,
-    apart: bool = False,
 ) -> list[Path]:
     """The file in a folder, which is made if it does not exist, for the answers to each input.
 
-    apart: refuse to replace an input by its answers, even if it is the only one
+    In the folder of the inputs no file is replaced: it may be another input, or data of its own.
     """
     if any(str(path) == STDIO for path in inputs):
         raise ConfigError(f"{output}: a folder as output needs input files; name a file")
@@ -90,8 +88,9 @@ def targets_in(
                 "different folders"
             )
         taken[target] = path
-        if (len(inputs) > 1 or apart) and target.exists() and path.exists() and target.samefile(path):
-            raise ConfigError(f"{target}: is an input too; name another folder")
+        if target.exists() and path.parent.resolve() == output.resolve():
+            what = "is an input too" if target.samefile(path) else "exists in the folder of the inputs"
+            raise ConfigError(f"{target}: {what}; name another folder")
     if not output.is_dir():
         try:
             output.mkdir(parents=True)
