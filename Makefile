@@ -74,7 +74,7 @@ test-adapters: $(VENV)/.adapters $(VENV)/.built ## the interfaces to other tools
 tests/page/node_modules/.made: tests/page/package-lock.json
 	if command -v npm > /dev/null; then cd tests/page && npm ci --no-audit --no-fund --silent && touch node_modules/.made; fi
 
-# Status 75 says that the browser stopped to answer: another one is tried, once.
+# Status 75: the browser no longer answers. Another one is tried, once.
 test-page: $(VENV)/.page $(VENV)/.built tests/page/node_modules/.made ## the server and its page, in a real browser
 	$(BIN)/python -m pytest tests/page || { [ $$? = 75 ] && $(BIN)/python -m pytest tests/page; }
 

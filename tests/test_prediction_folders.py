@@ -56,6 +56,11 @@ NAMES = [
     ("parts", "a.csv", "", "a.conll", "columns"),
     ("parts", "a.jsonl", "", "a.conll", "columns"),
     ("parts", "a.tokens.jsonl", "", "a.tokens.jsonl", "jsonl-tokens"),
+    ("spans", "a.csv", "--kbest 2", "a.conll", None),
+    ("spans", "a.jsonl", "--nth 2", "a.conll", None),
+    ("spans", "a.conll", "--kbest 2", "a.conll", None),
+    ("trees", "a.conll", "--kbest 2", "a.txt", None),
+    ("trees", "a.conll", "--marginals", "a.txt", None),
     ("trees", "a.txt", "", "a.txt", "brackets"),
     ("trees", "a.conll", "", "a.mrg", "brackets"),
 ]
@@ -162,8 +167,10 @@ def test_brat_has_a_folder_per_input(engine: list[str], models: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("engine", [[], ["--engine", "threads"]])
-@pytest.mark.parametrize(("name", "why"), [("a.csv", "is an input too"), ("a.txt", "exists in the folder")])
-def test_nothing_in_the_folder_of_the_inputs_is_replaced(
+@pytest.mark.parametrize(
+    ("name", "why"), [("a.csv", "is an input too"), ("a.txt", "exists in the folder of an input")]
+)
+def test_nothing_in_the_folder_of_an_input_is_replaced(
     name: str,
     why: str,
     engine: list[str],
@@ -181,3 +188,21 @@ def test_nothing_in_the_folder_of_the_inputs_is_replaced(
     (tmp_path / "a.txt").write_text(CONTENTS["a.txt"])
     assert run("predict", models / "texts.chaff", tmp_path / "a.txt", "-o", f"{tmp_path}/").code == 0
     assert (tmp_path / "a.csv").read_text().count("\n") == 3
+
+
+def test_an_input_is_not_replaced_by_the_answers_to_another(
+    models: Path, tmp_path: Path, run: Runner
+) -> None:  # noqa: F811
+    for one in ("1/a.txt", "2/a.csv", "2/b.csv"):
+        (tmp_path / one).parent.mkdir(exist_ok=True)
+        (tmp_path / one).write_text(CONTENTS[f"a.{one[-3:]}"])
+    inputs = (tmp_path / "1" / "a.txt", tmp_path / "2" / "b.csv")
+    outcome = run("predict", models / "texts.chaff", *inputs, "-o", tmp_path / "2")
+    assert outcome.code == 2
+    assert f"{tmp_path / '2' / 'a.csv'}: exists in the folder of an input" in outcome.err
+    (tmp_path / "3").mkdir()
+    (tmp_path / "3" / "a.csv").symlink_to(tmp_path / "2" / "a.csv")
+    outcome = run("predict", models / "texts.chaff", tmp_path / "3" / "a.csv", "-o", tmp_path / "2")
+    assert outcome.code == 2
+    assert "is an input too" in outcome.err
+    assert (tmp_path / "2" / "a.csv").read_text() == CONTENTS["a.csv"]

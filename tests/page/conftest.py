@@ -16,7 +16,7 @@ CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.whic
 PACKAGES = Path(__file__).parent / "node_modules"
 SENTENCE = "Ada Lovelace went to Paris in spring ."
 PATIENCE = 150  # seconds that a test may take
-HUNG = 75  # the exit status of a run whose browser stopped to answer: make test-page then tries once more
+HUNG = 75  # the exit status of a run whose browser no longer answers: make test-page then tries once more
 WIDE, PHONE = {"width": 1280, "height": 860}, {"width": 390, "height": 800}
 
 

@@ -60,8 +60,9 @@ def command(
             "--out",
             "--output",
             "-o",
-            help="File to write the result to; by default stdout. A folder, which a name that ends in / makes, gets a "
-            "file per input, of the same name if its format can hold the answers (a.csv for a.txt).",
+            help="File to write the result to; by default stdout. A folder gets a file per input, of the same name if "
+            "its format can hold the answers, else of another extension (a.csv for a.txt); a name that ends in / "
+            "makes the folder.",
             metavar="PATH",
         ),
     ] = STDIO,

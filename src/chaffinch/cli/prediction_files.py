@@ -75,12 +75,13 @@ def targets_in(
 ) -> list[Path]:
     """The file in a folder, which is made if it does not exist, for the answers to each input.
 
-    In the folder of the inputs no file is replaced: it may be another input, or data of its own.
+    In the folder of an input no file is replaced: it may be another input, or other data.
     """
     if any(str(path) == STDIO for path in inputs):
         raise ConfigError(f"{output}: a folder as output needs input files; name a file")
     targets = [output / name_of_answers(kind, model, path, asked) for path in inputs]
     taken: dict[Path, Path] = {}
+    among_inputs = output.resolve() in {path.parent.resolve() for path in inputs}
     for path, target in zip(inputs, targets, strict=True):
         if target in taken:
             raise ConfigError(
@@ -88,9 +89,10 @@ def targets_in(
                 "different folders"
             )
         taken[target] = path
-        if target.exists() and path.parent.resolve() == output.resolve():
-            what = "is an input too" if target.samefile(path) else "exists in the folder of the inputs"
-            raise ConfigError(f"{target}: {what}; name another folder")
+        if target.exists() and path.exists() and target.samefile(path):
+            raise ConfigError(f"{target}: is an input too; name another folder")
+        if target.exists() and among_inputs:
+            raise ConfigError(f"{target}: exists in the folder of an input; name another folder")
     if not output.is_dir():
         try:
             output.mkdir(parents=True)

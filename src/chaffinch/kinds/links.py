@@ -147,7 +147,9 @@ class LinkKind(Kind):
     # -- answering
 
     def ending(self, model: Aligner, asked: PredictRequest) -> str | None:
-        """Pairs with links are TSV."""
+        """Pairs with links are TSV, several alignments of a pair are JSON lines."""
+        if asked.kbest is not None:
+            return None if asked.output.suffix.lower() in (".jsonl", ".ndjson") else ".jsonl"
         return None if holds_layer(asked.output, "links") else ".tsv"
 
     def predict(self, model: Aligner, asked: PredictRequest) -> None:

@@ -138,7 +138,9 @@ class TreeKind(Kind):
     # -- answering
 
     def ending(self, model: Parser, asked: PredictRequest) -> str | None:
-        """Trees are lines of brackets."""
+        """Trees are lines of brackets; lines of several trees, or of phrases, are text."""
+        if asked.kbest is not None or asked.marginals:
+            return ".txt"
         return None if holds_layer(asked.output, "tree") else ".mrg"
 
     def predict(self, model: Parser, asked: PredictRequest) -> None:

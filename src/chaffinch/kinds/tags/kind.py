@@ -13,6 +13,7 @@ from chaffinch import modelfile
 from chaffinch.corpus import detect, read, read_table
 from chaffinch.corpus.annotators import FIRST, SOFT, soft_tags
 from chaffinch.corpus.conllu import learned
+from chaffinch.corpus.registry import with_extension
 from chaffinch.corpus.sentences import as_sentences
 from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators import Tagger, load
@@ -297,7 +298,10 @@ class TagKind(Kind, TokenLabels):
         return not isinstance(model.model_, TwoPassModel)
 
     def ending(self, model: Tagger, asked: PredictRequest) -> str | None:
-        """Spans are JSON lines, tags that mark no spans are columns."""
+        """Spans are JSON lines; several labellings, and tags that mark no spans, are columns."""
+        if asked.kbest is not None or asked.nth is not None:
+            held = {format.name for format in with_extension(asked.output)}
+            return None if "columns" in held or (asked.kbest is None and "conllu" in held) else ".conll"
         if can_hold_tags(model, asked.output):
             return None
         try:
