@@ -191,8 +191,10 @@ def test_nothing_in_the_folder_of_an_input_is_replaced(
 
 
 def test_an_input_is_not_replaced_by_the_answers_to_another(
-    models: Path, tmp_path: Path, run: Runner
-) -> None:  # noqa: F811
+    models: Path,
+    tmp_path: Path,
+    run: Runner,  # noqa: F811
+) -> None:
     for one in ("1/a.txt", "2/a.csv", "2/b.csv"):
         (tmp_path / one).parent.mkdir(exist_ok=True)
         (tmp_path / one).write_text(CONTENTS[f"a.{one[-3:]}"])
